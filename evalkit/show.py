@@ -1,0 +1,391 @@
+"""What notebooks show: tables and sentences as HTML and as text, every name escaped.
+
+HTML and not Markdown, since a Markdown cell would read a stranger's name as markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from html import escape
+from typing import Any
+
+from ._exact import as_text, decimal, in_order, percent, points
+from .campaign import Campaign
+from .decide import KEEP, NO_INCUMBENT, PROMOTE, Condition, Decision, ReleaseRule
+from .errors import plain
+from .records import decision_record, digest_of, mix_record, tallies_digest
+from .reductions import name_of, pass_hat
+from .reweighting import Comparison, Reference, Tally, observed_mix, observed_rate, standardise
+
+__all__ = [
+    "Shown", "conditions", "decomposition", "digests", "grid", "group_counts", "group_rates", "labels", "limits", "mix_digests",
+    "mix_limits", "mix_read", "mix_verdict", "pass_hat_table", "rates", "read", "regressions", "review", "sentence", "standings",
+    "table", "verdict",
+]  # fmt: skip
+
+DECISION_MIME = "application/vnd.evalkit.decision+json"
+LETTERS = {"pass": "T", "fail": "F", "absent": "–"}
+_MOST_ROWS = 200
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Something shown, as HTML and as text; a verdict carries its decision record too."""
+
+    html: str
+    text: str
+    record: Mapping[str, Any] | None = None
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:  # noqa: ARG002
+        bundle: dict[str, Any] = {"text/html": self.html, "text/plain": self.text}
+        return bundle if self.record is None else {**bundle, DECISION_MIME: self.record}
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def sentence(*texts: str) -> Shown:
+    """Sentences, one paragraph each."""
+    return Shown("".join(f"<p>{escape(plain_long(text))}</p>" for text in texts), "\n".join(map(plain_long, texts)))
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> Shown:
+    """A table; the first column heads its row, and columns of numbers and counts align right."""
+    cells = [[plain_long(str(value)) for value in row] for row in rows]
+    kept, hidden = cells[:_MOST_ROWS], len(cells) - _MOST_ROWS
+    right = [bool(kept) and all(row[i][:1] in "0123456789+-–" and row[i] for row in kept) for i in range(len(header))]
+    align = ['style="text-align:right"' if flag else 'style="text-align:left"' for flag in right]
+    more = f"{hidden} more rows; decision.json counts them all" if hidden > 0 else ""
+    head = "".join(f'<th scope="col" {a}>{escape(name)}</th>' for name, a in zip(header, align, strict=True))
+    body = "".join(
+        "<tr>"
+        + f'<th scope="row" {align[0]}>{escape(row[0])}</th>'
+        + "".join(f"<td {a}>{escape(value)}</td>" for value, a in zip(row[1:], align[1:], strict=True))
+        + "</tr>"
+        for row in kept
+    )
+    html = f'<div class="table"><table>{f"<caption>{escape(caption)}</caption>" if caption else ""}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    widths = [max(len(line[i]) for line in [list(header), *kept]) for i in range(len(header))]
+    lines = [
+        "  ".join(value.rjust(w) if flag else value.ljust(w) for value, w, flag in zip(line, widths, right, strict=True)).rstrip()
+        for line in [list(header), *kept]
+    ]
+    return Shown(html + (f"<p>{more}</p>" if more else ""), "\n".join(([caption] if caption else []) + lines + ([more] if more else [])))
+
+
+def plain_long(text: str) -> str:
+    """One line of printable text, cut beyond 300 characters."""
+    shown = "".join(ch if ch.isprintable() else ch.encode("unicode_escape").decode("ascii") for ch in text)
+    return shown if len(shown) <= 300 else f"{shown[:299]}…"
+
+
+def grid(campaign: Campaign) -> Shown:
+    """Every raw cell: T passed, F failed, – absent, or the reason why there is no verdict."""
+    header = ["instance", *(f"{plain(c)} rep {plain(r)}" for c in campaign.candidates for r in campaign.repetitions)]
+    rows = (
+        [i, *(LETTERS.get(word, word) for c in campaign.candidates for r in campaign.repetitions if (word := campaign.outcome(c, i, r)))]
+        for i in campaign.instances
+    )
+    return table(header, rows)
+
+
+# The release report
+
+
+def _names(names: Sequence[str]) -> str:
+    return " and ".join(map(plain, names)) if names else "nobody"
+
+
+def headline(decision: Decision) -> str:
+    """The verdict in one line."""
+    challenger = _names(decision.challenger)
+    if decision.verdict == PROMOTE:
+        return f"PROMOTE: {challenger} " + (
+            "may be released" if decision.incumbent == NO_INCUMBENT else f"may replace {plain(decision.incumbent)}"
+        )
+    if decision.verdict == KEEP:
+        return (
+            "KEEP: nothing is released" if decision.incumbent == NO_INCUMBENT else f"KEEP the incumbent: {plain(decision.incumbent)} stays"
+        )
+    return "UNDECIDED: nothing is released, and nothing is settled"
+
+
+def verdict(campaign: Campaign, rule: ReleaseRule, decision: Decision, *, demonstration: bool) -> Shown:
+    """The verdict with its reasons; its output carries the decision record."""
+    unbound = [] if campaign.declared else ["No inventory was declared: instances that nobody ran are invisible."]
+    return _headed(
+        headline(decision), decision.reasons, unbound, decision.verdict, demonstration, decision_record(campaign, rule, decision)
+    )
+
+
+def _headed(title: str, reasons: Sequence[str], notes: Sequence[str], word: str, demonstration: bool, record: Mapping[str, Any]) -> Shown:
+    demo = "Demonstration data: the kit's published fixture, not a measurement of yours."
+    items = [plain_long(reason) for reason in reasons]
+    html = (
+        (f'<p class="demonstration"><em>{demo}</em></p>' if demonstration else "")
+        + f'<p class="verdict {word.split()[0]}"><strong>{escape(title)}</strong></p>'
+        + f"<ul>{''.join(f'<li>{escape(item)}</li>' for item in items)}</ul>"
+        + "".join(f"<p>{escape(note)}</p>" for note in notes)
+    )
+    lines = ([demo] if demonstration else []) + [title, *(f"- {item}" for item in items), *notes]
+    return Shown(html, "\n".join(lines), record)
+
+
+def labels(decision: Decision) -> Shown:
+    """The three labels: they may agree, and a reader should not have to infer that they do."""
+    means = {s.candidate: s.mean for s in decision.standings}
+    counts = {s.candidate: s for s in decision.standings}
+
+    def mean(names: Sequence[str]) -> str:
+        return "; ".join(f"{plain(n)} {counts[n].passed} of {counts[n].coverage.planned} cells ({decimal(means[n] or 0)})" for n in names)
+
+    return table(
+        ["label", "answer", "what decided"],
+        [
+            ["highest descriptive mean", _names(decision.highest_mean), mean(decision.highest_mean)],
+            [
+                "winner under the rule's key",
+                _names(decision.winner),
+                "; ".join(f"{plain(n)} {', '.join(counts[n].counts)}" for n in decision.winner),
+            ],
+            ["verdict", decision.verdict, headline(decision)],
+        ],
+    )
+
+
+def standings(rule: ReleaseRule, decision: Decision) -> Shown:
+    """Every candidate: place, the rule's counts, the mean, coverage; the incomplete stay visible, without a place."""
+    keys = [name_of(r) for r in rule.key]
+    rows = [
+        [
+            plain(s.candidate) + (" (incumbent)" if s.candidate == decision.incumbent else ""),
+            s.place or "–",
+            *(s.counts or ["–"] * len(keys)),
+            f"{s.passed} of {s.coverage.planned}" + ("" if s.mean is None else f" ({decimal(s.mean)})"),
+            str(s.coverage) if not s.why_unplaced or not s.coverage.complete else s.why_unplaced,
+        ]
+        for s in decision.standings
+    ]
+    return table(["candidate", "place", *keys, "passed cells", "coverage"], rows)
+
+
+def conditions(found: Sequence[Condition]) -> Shown:
+    """The conditions one by one, with the numbers that decided each."""
+    if not found:
+        return sentence("No condition was declared.")
+    return table(["condition", "state", "numbers"], [[c.name, c.state, c.numbers] for c in found])
+
+
+def regressions(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Shown:
+    """By name: the instances that the incumbent resolved and the challenger does not, and the other way round."""
+    if len(decision.challenger) != 1 or decision.incumbent == NO_INCUMBENT:
+        return sentence("No single challenger to compare with an incumbent.")
+    ours, theirs = (campaign.of(name, rule.count_as_fail) for name in (decision.challenger[0], decision.incumbent))
+    new, old = ours.passed == ours.planned, theirs.passed == theirs.planned
+    ids = campaign.instances
+    lost = [plain(ids[i]) for i in (old & ~new).nonzero()[0]]
+    won = [plain(ids[i]) for i in (new & ~old).nonzero()[0]]
+    rows = [
+        ["regressed", f"{len(lost)} of {len(ids)}", ", ".join(lost[:40]) + (" …" if len(lost) > 40 else "") or "none"],
+        ["repaired", f"{len(won)} of {len(ids)}", ", ".join(won[:40]) + (" …" if len(won) > 40 else "") or "none"],
+    ]
+    return table([f"{plain(decision.challenger[0])} against {plain(decision.incumbent)}", "instances", "which"], rows)
+
+
+def pass_hat_table(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Shown:
+    """pass^k of every complete candidate, from the cell mean (k = 1) to the fail-closed share (k = R)."""
+    spread = len(campaign.repetitions)
+    ks = range(1, spread + 1) if spread <= 8 else sorted({1, 2, 4, 8, spread // 2, spread})
+    rows = []
+    for s in decision.standings:
+        view = campaign.of(s.candidate, rule.count_as_fail)
+        rows.append([plain(s.candidate), *(decimal(Fraction(pass_hat(k)(view))) if view.complete else "–" for k in ks)])
+    return table(["candidate", *(f"pass^{k}" for k in ks)], rows)
+
+
+def _by_group(campaign: Campaign, candidate: str, rule: ReleaseRule) -> dict[str, tuple[int, int, int]]:
+    view = campaign.of(candidate, rule.count_as_fail)
+    counts: dict[str, tuple[int, int, int]] = {}
+    for group, passed, failed, planned in zip(
+        campaign.groups or (), view.passed.tolist(), view.failed.tolist(), view.planned.tolist(), strict=True
+    ):
+        p, a, n = counts.get(group, (0, 0, 0))
+        counts[group] = (p + passed, a + passed + failed, n + planned)
+    return counts
+
+
+def group_counts(campaign: Campaign, rule: ReleaseRule, decision: Decision, reference: Reference | None = None) -> Shown:
+    """Passing of planned cells per group, and, with a reference, the observed rate beside the standardised one."""
+    if campaign.groups is None:
+        return sentence("The campaign names no groups.")
+    tallies = {s.candidate: Tally.of(s.candidate, _by_group(campaign, s.candidate, rule)) for s in decision.standings}
+    groups = next(iter(tallies.values())).groups
+    weights = reference.weights if reference else {}
+    rows = [
+        [
+            group + (f" × {as_text(weights[group])}" if group in weights else ""),
+            *(
+                f"{t.passed[i]} of {t.requested[i]}" + (f" ({t.assessed[i]} assessed)" if t.assessed[i] < t.requested[i] else "")
+                for t in tallies.values()
+            ),
+        ]
+        for i, group in enumerate(groups)
+    ]
+    whole = all(t.assessed == t.requested for t in tallies.values())
+    if whole:
+        rows.append(["observed rate", *(percent(observed_rate(t)) for t in tallies.values())])
+    if reference and whole:
+        rows.append(["standardised rate", *(percent(standardise(t, reference)) for t in tallies.values())])
+    return table(["group, cells", *map(plain, tallies)], rows)
+
+
+def review(decision: Decision) -> Shown:
+    """Winner key, release rule and reported summary side by side, with the unit of each."""
+    shown = table(["item", "reduction", "unit"], decision.review.rows)
+    flag = ("" if decision.review.agree else "Flagged: ") + decision.review.note
+    picked = f"This picker chooses {_names(decision.picked)}; the rule's key chooses {_names(decision.winner)}."
+    words = sentence(flag, picked)
+    return Shown(shown.html + words.html, f"{shown.text}\n{words.text}")
+
+
+def read(campaign: Campaign, decision: Decision) -> Shown:
+    """What was read: rows, the grid, and each candidate's cells by outcome and reason."""
+    notes = [
+        f"{campaign.rows} rows read: {len(campaign.candidates)} candidates x {len(campaign.instances)} instances x {len(campaign.repetitions)} repetitions.",
+        *(f"{key}: {value}" for key, value in campaign.bindings.items()),
+    ]
+    rows = [[s.candidate, s.coverage.planned, s.passed, s.failed, str(s.coverage)] for s in decision.standings]
+    shown, words = table(["candidate", "planned cells", "passed", "failed", "coverage"], rows), sentence(*notes)
+    return Shown(words.html + shown.html, f"{words.text}\n{shown.text}")
+
+
+def digests(campaign: Campaign, rule: ReleaseRule) -> Shown:
+    """Who owns the rule, and the digests that bind this decision."""
+    return table(
+        ["record", "id", "owner", "SHA-256 of its content"],
+        [["release rule", rule.rule_id, rule.owner, digest_of(rule)], ["campaign", "–", "–", campaign.digest]],
+    )
+
+
+def limits(campaign: Campaign, rule: ReleaseRule) -> Shown:
+    """What this result does not show."""
+    lines = [
+        "These instances are the ones that were run; nothing here says how other instances would go.",
+        "A winner is not a release: the owner of the rule acts on it, and signatures are recorded, not verified.",
+    ]
+    if len(campaign.repetitions) == 1:
+        lines.insert(0, "One repetition per instance: the rule cannot see instability, since fail-closed and mean count the same cells.")
+    if not campaign.declared:
+        lines.append("No inventory was declared, so an instance that nobody ran is invisible.")
+    if rule.count_as_fail:
+        lines.append("The rule counts these reasons as fail: " + ", ".join(rule.count_as_fail) + ".")
+    return sentence(*lines)
+
+
+# The mix report
+
+
+def mix_verdict(tallies: Mapping[str, Tally], reference: Reference, comparison: Comparison, *, demonstration: bool) -> Shown:
+    """Compared or unavailable, with the rates; its output carries the record."""
+    first, second = comparison.standardised
+    before, after = plain(comparison.before.period), plain(comparison.after.period)
+    if first is None or second is None:
+        title = f"UNAVAILABLE: {before} and {after} cannot be compared at the reference mix"
+    else:
+        o1, o2 = (percent(r) for r in comparison.observed if r is not None)
+        title = f"COMPARED: observed {o1} to {o2}; at the reference mix {percent(first)} to {percent(second)}"
+    notes = [] if comparison.bound else ["Reference not bound to the data: the counts do not name its grouping rule and grader version."]
+    return _headed(title, comparison.reasons, notes, comparison.verdict, demonstration, mix_record(tallies, reference, comparison))
+
+
+def rates(reference: Reference, comparison: Comparison) -> Shown:
+    """Observed beside standardised; a missing one says so."""
+
+    def row(name: str, pair: Sequence[Fraction | None]) -> list[str]:
+        first, second = pair
+        change = "unavailable" if first is None or second is None else f"{points(second - first)} points"
+        return [name, *("unavailable" if r is None else percent(r) for r in pair), change]
+
+    return table(
+        ["rate", plain(comparison.before.period), plain(comparison.after.period), "change"],
+        [
+            row("observed, of assessed requests", comparison.observed),
+            row(f"standardised to {plain(reference.reference_id)}", comparison.standardised),
+            row("standardised to equal weights", comparison.equal),
+        ],
+    )
+
+
+def mix_read(tallies: Mapping[str, Tally]) -> Shown:
+    """What was read: every period and group, requests requested, assessed and passed."""
+    rows = [
+        [plain(t.period), group, requested, assessed, passed]
+        for t in tallies.values()
+        for group, passed, assessed, requested in zip(t.groups, t.passed, t.assessed, t.requested, strict=True)
+    ]
+    return table(["period", "group", "requested", "assessed", "passed"], rows)
+
+
+def group_rates(reference: Reference, comparison: Comparison) -> Shown:
+    """Per group: the weight, the share of the traffic, and passed of assessed requests, in both periods."""
+    pair = comparison.before, comparison.after
+    groups = sorted(in_order({*reference.weights, *pair[0].groups, *pair[1].groups}), key=lambda g: -reference.weights.get(g, Fraction(0)))
+    rows = []
+    for group in groups:
+        row = [group, as_text(reference.weights[group]) if group in reference.weights else "not in the reference"]
+        for t in pair:
+            if group not in t.groups:
+                row += ["absent", "absent"]
+                continue
+            i = t.groups.index(group)
+            share = percent(observed_mix(t)[group]) if sum(t.assessed) else "–"
+            rate = f" = {percent(Fraction(t.passed[i], t.assessed[i]))}" if t.assessed[i] else ""
+            row += [
+                share,
+                f"{t.passed[i]} of {t.assessed[i]}{rate}" + (f" ({t.requested[i]} requested)" if t.assessed[i] < t.requested[i] else ""),
+            ]
+        rows.append(row)
+    names = [plain(t.period) for t in pair]
+    return table(
+        ["group", "reference weight", f"share, {names[0]}", f"passed, {names[0]}", f"share, {names[1]}", f"passed, {names[1]}"], rows
+    )
+
+
+def decomposition(comparison: Comparison) -> Shown:
+    """Kitagawa's split of the observed change, per group; the parts add up exactly."""
+    d = comparison.decomposition
+    if d is None:
+        return sentence("The decomposition is unavailable for the reason above.")
+    rows = [[group, points(d.rate_by_group[group]), points(d.mix_by_group[group])] for group in d.rate_by_group]
+    rows.append(["all groups", points(d.rate_effect), points(d.mix_effect)])
+    shown = table(["group", "rate effect, points", "mix effect, points"], rows)
+    words = sentence(
+        f"Rate effect {points(d.rate_effect)} + mix effect {points(d.mix_effect)} = change {points(d.change)} points of the observed rate.",
+        "Convention: Kitagawa's two-fold split, each change weighed by the mean of the two periods. It is arithmetic, not cause.",
+    )
+    return Shown(shown.html + words.html, f"{shown.text}\n{words.text}")
+
+
+def mix_digests(tallies: Mapping[str, Tally], reference: Reference) -> Shown:
+    """The reference with its purpose, and the digests that bind this comparison."""
+    return table(
+        ["record", "id", "purpose", "SHA-256 of its content"],
+        [
+            ["reference", reference.reference_id, reference.purpose or "not stated", digest_of(reference)],
+            ["tallies", "–", "–", tallies_digest(tallies)],
+        ],
+    )
+
+
+def mix_limits(comparison: Comparison) -> Shown:
+    """What this comparison does not show."""
+    lines = [
+        "Standardising is arithmetic on the observed group rates; it is not a replay of the old requests.",
+        "A group can hide another shift: requests inside one may be easier in one period than in the other.",
+        "Weights say how much traffic a group has, not what an error costs; blocking groups are decided outside them.",
+    ]
+    if not comparison.bound:
+        lines.append("The counts do not name their grouping rule and grader version, so nothing shows that the reference fits them.")
+    return sentence(*lines)
