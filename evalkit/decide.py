@@ -26,6 +26,7 @@ __all__ = [
 RankKey: TypeAlias = "tuple[int | Fraction, ...]"
 NO_INCUMBENT = "none"
 STATISTICS = ("total", "mean", "maximum")
+ABOVE, FLOOR = "strictly above the incumbent", "at or above the floor"
 MET, NOT_MET, NOT_EVALUATED = "met", "not met", "not evaluated"
 PROMOTE, KEEP, UNDECIDED = "promote", "keep the incumbent", "undecided"
 
@@ -144,13 +145,18 @@ class Decision:
     verdict: str
     conditions: tuple[Condition, ...]
     sign_offs: Mapping[str, str]
+    picker: tuple[Reduction, ...]
     review: Review
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """The sentences behind the verdict: every condition that withheld, or, for a promotion, each that was met."""
+        """The sentences behind the verdict: every condition that withheld, or, for a promotion, each that was met.
+
+        The comparison with the incumbent or the floor comes first.
+        """
         withheld = [c for c in self.conditions if c.state != MET]
-        return tuple(f"{c.name}: {c.state} ({c.numbers})" for c in withheld or self.conditions)
+        told = sorted(withheld or self.conditions, key=lambda c: not c.name.startswith((ABOVE, FLOOR)))
+        return tuple(f"{c.name}: {c.state} ({c.numbers})" for c in told)
 
 
 def rank_key(instances: Instances, reductions: Sequence[Reduction]) -> RankKey:
@@ -291,6 +297,7 @@ def decide(
         _verdict(conditions, list(gaps)),
         tuple(conditions),
         signed,
+        tuple(picker),
         review(rule, picker),
     )
 
@@ -377,7 +384,7 @@ def _gate(
         add("a challenger is complete", None, "; ".join(f"{n} {why}" for n, why in gaps.items() if n != incumbent))
     top = best[0] if best else None
     if incumbent != NO_INCUMBENT:
-        name = "strictly above the incumbent" + (" (tie-breakers may promote)" if rule.tie_breakers_may_promote else "")
+        name = ABOVE + (" (tie-breakers may promote)" if rule.tie_breakers_may_promote else "")
         if top is None or incumbent in gaps:
             add(name, None, "no two complete candidates to compare")
         else:
@@ -388,7 +395,7 @@ def _gate(
             add(name, ours > theirs, f"{shown(top, decisive)} {sign} {shown(incumbent, decisive)}")
     if rule.floor is not None:
         add(
-            f"at or above the floor {as_text(rule.floor)}",
+            f"{FLOOR} {as_text(rule.floor)}",
             None if top is None else keys[top][0] >= rule.floor,
             shown(top) if top else "no complete challenger",
         )

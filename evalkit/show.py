@@ -5,26 +5,27 @@ HTML and not Markdown, since a Markdown cell would read a stranger's name as mar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
-from typing import Any
+from typing import Any, TypeVar
 
 from ._exact import as_text, decimal, in_order, percent, points
 from .campaign import Campaign
 from .decide import KEEP, NO_INCUMBENT, PROMOTE, Condition, Decision, ReleaseRule
-from .errors import plain
+from .errors import EvalkitError, plain
 from .records import decision_record, digest_of, mix_record, tallies_digest
 from .reductions import name_of, pass_hat
 from .reweighting import Comparison, Reference, Tally, observed_mix, observed_rate, standardise
 
 __all__ = [
     "Shown", "conditions", "decomposition", "digests", "grid", "group_counts", "group_rates", "labels", "limits", "mix_digests",
-    "mix_limits", "mix_read", "mix_verdict", "pass_hat_table", "rates", "read", "regressions", "review", "sentence", "standings",
+    "mix_limits", "mix_read", "mix_verdict", "pass_hat_table", "picture", "rates", "read", "regressions", "review", "sentence", "standings",
     "table", "verdict",
 ]  # fmt: skip
 
+T = TypeVar("T")
 DECISION_MIME = "application/vnd.evalkit.decision+json"
 LETTERS = {"pass": "T", "fail": "F", "absent": "–"}
 _MOST_ROWS = 200
@@ -158,17 +159,18 @@ def labels(decision: Decision) -> Shown:
 def standings(rule: ReleaseRule, decision: Decision) -> Shown:
     """Every candidate: place, the rule's counts, the mean, coverage; the incomplete stay visible, without a place."""
     keys = [name_of(r) for r in rule.key]
+    means = "cell_mean" not in keys  # the descriptive mean, unless the key shows it already
     rows = [
         [
             plain(s.candidate) + (" (incumbent)" if s.candidate == decision.incumbent else ""),
             s.place or "–",
             *(s.counts or ["–"] * len(keys)),
-            f"{s.passed} of {s.coverage.planned}" + ("" if s.mean is None else f" ({decimal(s.mean)})"),
+            *([f"{s.passed} of {s.coverage.planned} cells" + ("" if s.mean is None else f" ({decimal(s.mean)})")] if means else []),
             str(s.coverage) if not s.why_unplaced or not s.coverage.complete else s.why_unplaced,
         ]
         for s in decision.standings
     ]
-    return table(["candidate", "place", *keys, "passed cells", "coverage"], rows)
+    return table(["candidate", "place", *keys, *(["passed"] if means else []), "coverage"], rows)
 
 
 def conditions(found: Sequence[Condition]) -> Shown:
@@ -264,8 +266,14 @@ def read(campaign: Campaign, decision: Decision) -> Shown:
 def digests(campaign: Campaign, rule: ReleaseRule) -> Shown:
     """Who owns the rule, and the digests that bind this decision."""
     return table(
-        ["record", "id", "owner", "SHA-256 of its content"],
-        [["release rule", rule.rule_id, rule.owner, digest_of(rule)], ["campaign", "–", "–", campaign.digest]],
+        ["record", "value"],
+        [
+            ["release rule", rule.rule_id],
+            ["its owner, who may act on it", rule.owner],
+            ["its purpose", rule.purpose],
+            ["SHA-256 of the rule", digest_of(rule)],
+            ["SHA-256 of the campaign's content", campaign.digest],
+        ],
     )
 
 
@@ -368,13 +376,25 @@ def decomposition(comparison: Comparison) -> Shown:
     return Shown(shown.html + words.html, f"{shown.text}\n{words.text}")
 
 
+def picture(draw: Callable[[], T]) -> T | Shown:
+    """A picture, or the sentence why there is none to draw."""
+    try:
+        return draw()
+    except EvalkitError as gap:
+        return sentence(f"No picture: {gap}")
+
+
 def mix_digests(tallies: Mapping[str, Tally], reference: Reference) -> Shown:
     """The reference with its purpose, and the digests that bind this comparison."""
     return table(
-        ["record", "id", "purpose", "SHA-256 of its content"],
+        ["record", "value"],
         [
-            ["reference", reference.reference_id, reference.purpose or "not stated", digest_of(reference)],
-            ["tallies", "–", "–", tallies_digest(tallies)],
+            ["reference", reference.reference_id],
+            ["its purpose", reference.purpose or "not stated"],
+            ["grouping rule", reference.grouping_rule],
+            ["grader version", reference.grader_version],
+            ["SHA-256 of the reference", digest_of(reference)],
+            ["SHA-256 of the tallies' content", tallies_digest(tallies)],
         ],
     )
 

@@ -1,0 +1,43 @@
+# Two commands: `make report` and `make test`. Both set up .venv from binder/requirements.txt, the pins that Binder and CI install too.
+
+PYTHON ?= python3
+VENV := .venv/bin/python
+READY := .venv/.ready
+OUT ?= report
+CAMPAIGN ?=
+INCUMBENT ?=
+RULE ?=
+NOTEBOOKS := $(wildcard notebooks/*.ipynb)
+export IPYTHONDIR := $(CURDIR)/.venv/ipython
+
+.PHONY: report mix test check lab outputs class clean
+
+report: $(READY)  ## the release report; CAMPAIGN=results.csv INCUMBENT=name for your own
+	$(VENV) -m evalkit report release $(if $(CAMPAIGN),-p campaign '$(CAMPAIGN)') $(if $(INCUMBENT),-p incumbent '$(INCUMBENT)') $(if $(RULE),-p rule '$(RULE)') -o '$(OUT)'
+
+mix: $(READY)  ## the mix report on the bundled tallies
+	$(VENV) -m evalkit report mix -o '$(OUT)-mix'
+
+test: $(READY)  ## unit, property, doctest, oracles, types, style, and nbval over every notebook
+	$(VENV) -m pytest
+	$(VENV) -m mypy
+	$(VENV) -m ruff check
+
+lab: $(READY)  ## JupyterLab on the tutorials
+	$(VENV) -m jupyter lab notebooks
+
+outputs: $(READY)  ## re-execute every notebook in place; no byte changes when nothing changed
+	$(VENV) -m jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False --log-level=ERROR $(NOTEBOOKS)
+
+class: $(READY)  ## the tutorials without outputs and solutions, for a teacher
+	$(VENV) -m evalkit.lesson class
+
+$(READY): binder/requirements.txt pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv .venv
+	$(VENV) -m pip install --quiet --disable-pip-version-check --requirement binder/requirements.txt
+	$(VENV) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+clean:
+	rm -rf .venv report report-mix class .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,101 @@
+"""The command line: run a report, verify one, make a reference."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from .errors import EvalkitError, InputError, plain, quote
+from .records import reference_text, write_whole
+from .report import KINDS, REFUSED, markdown, run, step_summary, verify
+from .reweighting import MISSING_GROUP_POLICY, Reference, observed_mix
+from .sources import read_tallies
+
+EPILOG = "Status of report release: 0 promote, 10 keep the incumbent, 11 undecided, 12 input refused. report mix: 0 compared, 11 unavailable, 12 refused."
+
+
+class _Parser(argparse.ArgumentParser):
+    """Usage errors are refusals too, and end with the same status."""
+
+    def error(self, message: str) -> object:  # type: ignore[override]
+        self.print_usage(sys.stderr)
+        raise InputError(message, "a command as the usage above says", f"try {self.prog} --help")
+
+
+def _parser() -> _Parser:
+    parser = _Parser(prog="python -m evalkit", description="Name what you count before you rank.", epilog=EPILOG)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    report = commands.add_parser("report", help="run a report notebook on your own results", epilog=EPILOG)
+    report.add_argument("kind", choices=KINDS)
+    report.add_argument(
+        "-p", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="a parameter of the notebook; text stays text"
+    )
+    report.add_argument("-f", type=Path, metavar="FILE", help="parameters in a YAML file; -p wins over it")
+    report.add_argument("-o", type=Path, required=True, metavar="DIR", help="folder for report.html, decision.json and the rest")
+    check = commands.add_parser("verify", help="recompute a decision from its inputs and name every difference")
+    check.add_argument("directory", type=Path)
+    reference = commands.add_parser("reference", help="write a reference from the observed mix of one period")
+    reference.add_argument("--from", dest="tallies", required=True, metavar="TALLIES")
+    reference.add_argument("--period", required=True)
+    reference.add_argument("--id", required=True)
+    reference.add_argument("--purpose", required=True)
+    reference.add_argument("--grouping-rule", default="", help="where the tallies do not name it")
+    reference.add_argument("--grader-version", default="", help="where the tallies do not name it")
+    reference.add_argument("-o", type=Path, metavar="FILE", help="a new file; without it the reference is printed")
+    return parser
+
+
+def _reference(options: argparse.Namespace) -> int:
+    tallies = read_tallies(options.tallies)
+    if options.period not in tallies:
+        raise InputError(
+            f"no period {quote(options.period)}", "one of " + ", ".join(map(plain, tallies)), "name a period", file=options.tallies
+        )
+    tally = tallies[options.period]
+    if tally.assessed != tally.requested:
+        raise InputError(
+            f"{sum(tally.assessed)} of {sum(tally.requested)} requests of {quote(options.period)} assessed",
+            "a period in which every request is assessed",
+            "choose a complete one; the mix of the assessed requests is not the mix of the traffic",
+            file=options.tallies,
+        )
+    record = Reference(
+        options.id,
+        options.grouping_rule or tally.bindings.get("grouping_rule", "undeclared"),
+        observed_mix(tally),
+        options.grader_version or tally.bindings.get("grader_version", "undeclared"),
+        options.purpose,
+        MISSING_GROUP_POLICY,
+    )
+    if options.o is None:
+        print(reference_text(record), end="")
+    elif options.o.exists():
+        raise InputError("a file that exists", "a new file, since a reference is declared once", "choose another name", file=options.o)
+    else:
+        write_whole(options.o, reference_text(record))
+        print(options.o)
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; a refusal is one sentence on standard error and status 12."""
+    try:
+        options = _parser().parse_args(arguments)
+        if options.command == "report":
+            return run(options.kind, [(name, value) for name, value in options.p], options.o, parameter_file=options.f)
+        if options.command == "reference":
+            return _reference(options)
+        differences = verify(options.directory)
+        print("\n".join(differences) if differences else f"verified: {options.directory} recomputes to the same decision")
+        return 1 if differences else 0
+    except EvalkitError as refusal:
+        print(f"refused: {refusal}", file=sys.stderr)
+        if arguments is None:
+            step_summary(f"## refused\n\n{markdown(str(refusal))}\n")
+        return REFUSED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,395 @@
+"""Run a report notebook with declared parameters only, export its page, and say the verdict by exit status.
+
+The verdict travels in the notebook's own output, so plain papermill and Run All give the same one. An output folder holds
+a whole run or no ``decision.json``: the old one goes first, the new one comes last.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from . import errors
+from ._exact import percent
+from .campaign import Campaign
+from .decide import KEEP, PROMOTE, UNDECIDED, Decision, ReleaseRule, decide, parse_picker, parse_sign_offs
+from .errors import EvalkitError, InputError, MixError, listing, plain, quote
+from .records import bundled, canonical, decision_record, mix_record, read_reference, read_rule, write_whole
+from .reweighting import Comparison, Reference, Tally, compare
+from .show import DECISION_MIME
+from .sources import read_campaign, read_tallies
+
+__all__ = ["Mix", "Release", "mix", "release", "run", "verify"]
+
+STATUS = {PROMOTE: 0, KEEP: 10, UNDECIDED: 11, "compared": 0, "unavailable": 11}
+REFUSED = 12
+FILES = ("report.ipynb", "report.html", "summary.md", "provenance.json", "decision.json")  # in the order of writing
+INPUTS = ("campaign", "inventory", "rule", "tallies", "reference")
+LOCK = ".evalkit.lock"
+KINDS = ("release", "mix")
+
+
+@dataclass(frozen=True)
+class Release:
+    """What a release report shows."""
+
+    campaign: Campaign
+    rule: ReleaseRule
+    decision: Decision
+    reference: Reference | None
+    demonstration: bool
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The decision record."""
+        return decision_record(self.campaign, self.rule, self.decision)
+
+
+@dataclass(frozen=True)
+class Mix:
+    """What a mix report shows."""
+
+    tallies: Mapping[str, Tally]
+    reference: Reference
+    comparison: Comparison
+    demonstration: bool
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The comparison record."""
+        return mix_record(self.tallies, self.reference, self.comparison)
+
+
+def release(
+    *,
+    campaign: str = "",
+    incumbent: str = "",
+    rule: str = "",
+    picker: str = "cell_mean",
+    sign_offs: str = "",
+    inventory: str = "",
+    repetition: str = "repetition",
+    reference: str = "",
+) -> Release:
+    """Read and decide as the release report does; the parameters are the notebook's. Bundled data have the incumbent BASELINE."""
+    data = read_campaign(campaign, inventory=inventory, repetition=repetition)
+    release_rule = read_rule(rule)
+    if release_rule.required_repetitions is not None:
+        data = data.require(release_rule.required_repetitions)
+    decision = decide(
+        data,
+        release_rule,
+        incumbent=incumbent or ("" if campaign else "BASELINE"),
+        picker=parse_picker(picker),
+        sign_offs=parse_sign_offs(sign_offs),
+    )
+    return Release(data, release_rule, decision, read_reference(reference) if reference else None, not campaign)
+
+
+def mix(*, tallies: str = "", baseline: str = "", candidate: str = "", reference: str = "", blocking_groups: str = "") -> Mix:
+    """Read and compare as the mix report does; with more than two periods the pair must be named."""
+    found = read_tallies(tallies)
+    names = list(found)
+    if not tallies and not baseline and not candidate:
+        baseline, candidate = "baseline", "candidate"
+    if not baseline or not candidate:
+        raise InputError(
+            f"periods {listing(names, 13)} and no pair", "two periods to compare", "name them: -p baseline PERIOD -p candidate PERIOD"
+        )
+    for name in (baseline, candidate):
+        if name not in found:
+            raise InputError(f"no period {quote(name)}", "one of " + listing(names, 13), "name a period of the tallies")
+    if baseline == candidate:
+        raise InputError(f"period {quote(baseline)} on both sides", "two periods", "name another one")
+    declared = read_reference(reference)
+    groups = [part.strip() for part in blocking_groups.split(";") if part.strip()]
+    for name in groups:
+        if name not in found[candidate].groups:
+            raise MixError(f"no blocking group {quote(name)}", "one of " + listing(found[candidate].groups), "correct the name")
+    return Mix(found, declared, compare(found[baseline], found[candidate], declared, groups), not tallies)
+
+
+def run(kind: str, given: Sequence[tuple[str, str]], output: Path, *, parameter_file: Path | None = None) -> int:
+    """Run the report ``kind`` into the folder ``output`` and return its status; prints the verdict and the counts.
+
+    Raises: EvalkitError for what the caller turns into status 12.
+    """
+    notebook = bundled(f"notebooks/report_{kind}.ipynb")
+    with _locked(output):
+        for name in reversed(FILES):
+            (output / name).unlink(missing_ok=True)
+        parameters = _parameters(notebook, given, parameter_file)
+        before = _inputs(parameters)
+        started = datetime.now(UTC)
+        with tempfile.TemporaryDirectory(prefix=".run-", dir=output) as scratch:
+            executed = _execute(notebook, Path(scratch) / "report.ipynb", parameters)
+        told, record = _verdict(executed)
+        if _inputs(parameters) != before:
+            raise InputError("an input file that changed while it was read", "files that stand still", "run again when they are written")
+        pages = {"report.ipynb": executed, "report.html": _page(executed, told.splitlines()[0]), "summary.md": summary(told, record)}
+        pages["decision.json"] = canonical(record)
+        provenance = {
+            "format": "evalkit provenance 1",
+            "kind": kind,
+            "parameters": parameters,
+            "inputs": before,
+            "outputs": {name: hashlib.sha256(text.encode()).hexdigest() for name, text in pages.items()},
+            "started": started.isoformat(timespec="seconds"),
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "python": platform.python_version(),
+            "packages": {name: importlib.metadata.version(name) for name in ("numpy", "papermill", "nbconvert", "matplotlib")},
+        }
+        pages["provenance.json"] = json.dumps(provenance, indent=2, ensure_ascii=True) + "\n"
+        for name in FILES:
+            write_whole(output / name, pages[name])
+    step_summary(pages["summary.md"])
+    print(told)
+    for candidate, line in _counts(record):
+        print(f"  {candidate}: {line}")
+    print(f"{output / 'report.html'}")
+    return STATUS[_word(record)]
+
+
+def step_summary(text: str) -> None:
+    """Append to the job summary of a GitHub workflow, where there is one."""
+    target = os.environ.get("GITHUB_STEP_SUMMARY")
+    if target:
+        with Path(target).open("a", encoding="utf-8") as stream:
+            stream.write(text)
+
+
+def summary(told: str, record: Mapping[str, Any]) -> str:
+    """The verdict, its reasons and the counts as Markdown in which no name is markup."""
+    lines = told.splitlines()
+    demonstration = [lines.pop(0), ""] if lines[0].startswith("Demonstration") else []
+    head, rest = lines[0], lines[1:]
+    body = [*map(markdown, demonstration), f"## {markdown(head)}", ""]
+    body += [f"- {markdown(line.removeprefix('- '))}" for line in rest]
+    rows = [f"| {markdown(name)} | {markdown(line)} |" for name, line in _counts(record)]
+    return "\n".join([*body, "", f"| {'candidate' if record['kind'] == 'release' else 'rate'} | counts |", "|---|---|", *rows, ""])
+
+
+def markdown(text: str) -> str:
+    r"""Text that Markdown and HTML show as it is.
+
+    >>> markdown("<b>*x*|")
+    '&lt;b&gt;\\*x\\*\\|'
+    """
+    safe = plain(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"^([0-9]*)(?=[-+.)])|([\\`*_\[\]|~$@#])|(?<=:)(?=//)|(?<=www)(?=\.)", lambda m: f"{m[1] or ''}\\{m[2] or ''}", safe)
+
+
+def verify(output: Path) -> list[str]:
+    """Recompute the decision of a finished run from its inputs; every difference, in words. None means verified.
+
+    Raises: RecordError or InputError where the folder or an input cannot be read at all.
+    """
+    texts = {}
+    for name in ("provenance.json", "decision.json"):
+        try:
+            texts[name] = json.loads((output / name).read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"no readable {name} ({error.__class__.__name__})", "the folder of a finished run", "run the report first", file=output
+            ) from None
+    provenance, stored = texts["provenance.json"], texts["decision.json"]
+    try:
+        kind, parameters, inputs, outputs = (provenance[key] for key in ("kind", "parameters", "inputs", "outputs"))
+        arguments = {str(name): str(value) for name, value in parameters.items()}
+        differences = [f"{name} is not the file that the run wrote" for name, digest in outputs.items() if _sha256(output / name) != digest]
+        differences += [
+            f"{name} {plain(entry['path'])} changed since the run"
+            for name, entry in inputs.items()
+            if _sha256(Path(entry["path"])) != entry["sha256"]
+        ]
+        again = (release(**arguments) if kind == "release" else mix(**arguments)).record
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"a provenance.json that cannot be followed ({error})", "one that the kit wrote", "run the report again", file=output
+        ) from None
+    return differences + _differences("decision", stored, json.loads(canonical(again)))
+
+
+def _differences(place: str, stored: Any, again: Any) -> list[str]:
+    if isinstance(stored, dict) and isinstance(again, dict):
+        keys = sorted({*stored, *again})
+        return [line for key in keys for line in _differences(f"{place}.{plain(key)}", stored.get(key), again.get(key))]
+    if isinstance(stored, list) and isinstance(again, list) and len(stored) == len(again):
+        return [line for i, pair in enumerate(zip(stored, again, strict=True)) for line in _differences(f"{place}[{i}]", *pair)]
+    return [] if stored == again else [f"{place}: stored {quote(stored)}, recomputed {quote(again)}"]
+
+
+@contextlib.contextmanager
+def _locked(output: Path) -> Iterator[None]:
+    """One run at a time in a folder that is ours: refuse another's files rather than replace them."""
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        foreign = [name for name in FILES if (output / name).exists()] if not (output / LOCK).exists() else []
+        if foreign:
+            raise InputError(f"{listing(foreign)} in {output}", "an empty folder, or one of an earlier run", "choose another folder for -o")
+        stream = (output / LOCK).open("a")
+    except OSError as error:
+        raise InputError(
+            f"no way to write into {output} ({error.strerror})", "a folder to write into", "choose another folder for -o"
+        ) from None
+    with stream:
+        try:
+            if sys.platform == "win32":  # pragma: no cover
+                import msvcrt
+
+                msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)
+            else:
+                import fcntl
+
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(f"another run in {output}", "one run at a time", "wait for it, or choose another folder for -o") from None
+        yield
+
+
+def _parameters(notebook: Path, given: Sequence[tuple[str, str]], parameter_file: Path | None) -> dict[str, str | int]:
+    """Declared parameters only, each once, text kept as text; the command line wins over the file."""
+    import papermill
+
+    declared = papermill.inspect_notebook(str(notebook))
+    values: dict[str, str] = _yaml(parameter_file) if parameter_file else {}
+    names = [name for name, _ in given]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise InputError(f"parameter {listing(sorted(set(twice)))} more than once", "each parameter once", "remove one of them")
+    values |= dict(given)
+    unknown = [name for name in values if name not in declared]
+    if unknown:
+        raise InputError(f"parameter {listing(unknown)}", "one of " + ", ".join(declared), "correct the name")
+    typed: dict[str, str | int] = {}
+    for name, text in values.items():
+        if "\0" in text:
+            raise InputError(f"a NUL character in parameter {name}", "text", "remove it")
+        whole = declared[name]["inferred_type_name"] == "int"
+        if whole and not (text.isascii() and text.lstrip("-").isdigit() and len(text) <= 18):
+            raise InputError(f"{quote(text)} for parameter {name}", "a whole number", "correct it")
+        typed[name] = int(text) if whole else text
+    return typed
+
+
+def _yaml(path: Path) -> dict[str, str]:
+    """A flat YAML mapping whose values stay the text that the file shows: 007 is 007. Nothing is constructed from it."""
+    import yaml
+
+    try:
+        root = yaml.compose(path.read_text("utf-8-sig"), Loader=yaml.SafeLoader)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"no readable YAML ({plain(reason)})", "lines of name: value", "correct the file", file=path) from None
+    pairs = root.value if isinstance(root, yaml.MappingNode) else None
+    if pairs is None or not all(isinstance(node, yaml.ScalarNode) for pair in pairs for node in pair):
+        raise InputError("YAML of another shape", "lines of name: value, one text or number each", "correct the file", file=path)
+    values: dict[str, str] = {}
+    for key, value in pairs:
+        row = key.start_mark.line + 1
+        if key.value in values or value.tag.endswith(":null"):
+            found = f"{quote(key.value)} twice" if key.value in values else f"no value for {quote(key.value)}"
+            raise InputError(found, "each name once, with a value", "correct the file", file=path, row=row)
+        values[key.value] = value.value
+    return values
+
+
+def _inputs(parameters: Mapping[str, str | int]) -> dict[str, dict[str, str]]:
+    """Path and digest of each input that is a file of the user's."""
+    return {
+        name: {"path": str(parameters[name]), "sha256": _sha256(Path(str(parameters[name])))} for name in INPUTS if parameters.get(name)
+    }
+
+
+def _sha256(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"no readable file ({error.strerror})", "an input file", "check the path", file=path) from None
+
+
+def _execute(notebook: Path, target: Path, parameters: Mapping[str, str | int]) -> str:
+    """The executed notebook; a refusal inside it is raised here as itself, without its traceback."""
+    import papermill
+    from papermill.exceptions import PapermillExecutionError
+
+    print(f"running {notebook.name}", file=sys.stderr)
+    try:
+        papermill.execute_notebook(
+            str(notebook), str(target), parameters=dict(parameters), progress_bar=sys.stderr.isatty(), log_output=False
+        )
+    except PapermillExecutionError as failure:
+        kind = getattr(errors, str(failure.ename), None)
+        if isinstance(kind, type) and issubclass(kind, EvalkitError):
+            raise Refusal(str(failure.evalue)) from None
+        raise
+    return target.read_text("utf-8")
+
+
+class Refusal(EvalkitError):
+    """A refusal that a notebook made; its sentence is complete already."""
+
+    def __str__(self) -> str:
+        return self.found
+
+
+def _verdict(executed: str) -> tuple[str, dict[str, Any]]:
+    """The sentence and the record that travel in the notebook's output."""
+    found = [
+        (output["data"]["text/plain"], output["data"][DECISION_MIME])
+        for cell in json.loads(executed)["cells"]
+        for output in cell.get("outputs", ())
+        if DECISION_MIME in output.get("data", {})
+    ]
+    if len(found) != 1:
+        raise RuntimeError(f"the report notebook shows {len(found)} verdicts instead of one")
+    text, record = found[0]
+    return "".join(text), record
+
+
+def _word(record: Mapping[str, Any]) -> str:
+    return str(record["labels"]["verdict"] if record["kind"] == "release" else record["verdict"])
+
+
+def _counts(record: Mapping[str, Any]) -> list[tuple[str, str]]:
+    if record["kind"] == "release":
+        rows = sorted(record["candidates"].items(), key=lambda item: item[1]["place"] or 10**9)
+        return [
+            (
+                name,
+                f"{c['passed']} of {c['planned']} cells passed, key {', '.join(c['key']) if c['key'] else 'none'}, {c['observed']} of {c['planned']} observed",
+            )
+            for name, c in rows
+        ]
+    names = (record["baseline"], record["candidate"])
+    return [
+        (
+            rate.replace("_", " "),
+            "; ".join(
+                f"{plain(n)} {f'{value} = {percent(Fraction(value))}' if value else 'unavailable'}"
+                for n, value in zip(names, record[rate], strict=True)
+            ),
+        )
+        for rate in ("observed", "standardised", "equal_weights")
+    ]
+
+
+def _page(executed: str, title: str) -> str:
+    """One self-contained page, code hidden."""
+    from .page import page
+
+    return page(executed, title)
