@@ -28,7 +28,7 @@ from .campaign import Campaign
 from .decide import KEEP, PROMOTE, UNDECIDED, Decision, ReleaseRule, decide, parse_picker, parse_sign_offs
 from .errors import EvalkitError, InputError, MixError, listing, plain, quote
 from .records import bundled, canonical, decision_record, mix_record, read_reference, read_rule, write_whole
-from .reweighting import Comparison, Reference, Tally, compare
+from .reweighting import Comparison, Reference, Tally, compare, is_bound
 from .show import DECISION_MIME
 from .sources import read_campaign, read_tallies
 
@@ -50,6 +50,7 @@ class Release:
     rule: ReleaseRule
     decision: Decision
     reference: Reference | None
+    bound: bool  # no reference, or one whose grouping rule and grader version the data name
     demonstration: bool
 
     @property
@@ -96,7 +97,9 @@ def release(
         picker=parse_picker(picker),
         sign_offs=parse_sign_offs(sign_offs),
     )
-    return Release(data, release_rule, decision, read_reference(reference) if reference else None, not campaign)
+    declared = read_reference(reference) if reference else None
+    bound = declared is None or is_bound(data.bindings, declared)
+    return Release(data, release_rule, decision, declared, bound, not campaign)
 
 
 def mix(*, tallies: str = "", baseline: str = "", candidate: str = "", reference: str = "", blocking_groups: str = "") -> Mix:

@@ -12,12 +12,12 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from ._exact import as_text, count, in_order, percent
+from ._exact import as_text, count, in_order, is_exact, percent
 from .decide import MET, NOT_EVALUATED, NOT_MET, Condition
 from .errors import CoverageError, MixError, RecordError, listing, quote
 
 __all__ = [
-    "Comparison", "Decomposition", "Reference", "Tally", "compare", "decompose", "dominates", "equal_weights", "flip_mix", "group_rates", "observed_mix",
+    "Comparison", "Decomposition", "Reference", "Tally", "compare", "decompose", "dominates", "equal_weights", "flip_mix", "group_rates", "is_bound", "observed_mix",
     "observed_rate", "reverses", "standardise",
 ]  # fmt: skip
 
@@ -37,7 +37,17 @@ class Tally:
 
     def __post_init__(self) -> None:
         if not self.groups or len(set(self.groups)) != len(self.groups):
-            raise MixError(f"groups {listing(self.groups)}", "at least one group, each once", f"correct the tally of {quote(self.period)}")
+            raise MixError(
+                f"groups {listing(self.groups)}" if self.groups else "no group",
+                "at least one group, each once",
+                f"correct the tally of {quote(self.period)}",
+            )
+        if not len(self.groups) == len(self.passed) == len(self.assessed) == len(self.requested):
+            raise MixError(
+                f"{len(self.passed)} passed, {len(self.assessed)} assessed, {len(self.requested)} requested counts in {quote(self.period)}",
+                f"one of each for the {len(self.groups)} groups",
+                "correct the tally",
+            )
         for group, *counts in zip(self.groups, self.passed, self.assessed, self.requested, strict=True):
             passed, assessed, requested = map(count, counts)
             if not passed <= assessed <= requested:
@@ -55,6 +65,10 @@ class Tally:
         ('complex', 'routine')
         """
         groups = tuple(in_order(counts))
+        for group in groups:
+            if len(counts[group]) not in (2, 3):
+                raise MixError(f"{quote(counts[group])} for group {quote(group)}", "(passed, assessed) or (passed, assessed, requested)",
+                               "correct the counts")  # fmt: skip
         full = [counts[group] if len(counts[group]) == 3 else (*counts[group], counts[group][-1]) for group in groups]
         passed, assessed, requested = (tuple(column) for column in zip(*full, strict=True)) if full else ((), (), ())
         return cls(period, groups, passed, assessed, requested, MappingProxyType(dict(bindings or {})))
@@ -233,7 +247,7 @@ def compare(before: Tally, after: Tally, reference: Reference, blocking_groups: 
     A blocking group is decided outside the weights: every requested case of it must have passed in ``after``.
     Raises: MixError where the data name another grouping rule or grader version than the reference.
     """
-    bound = _bound(before, reference) & _bound(after, reference)
+    bound = is_bound(before.bindings, reference) & is_bound(after.bindings, reference)
     reasons: list[str] = []
     standardised: tuple[Fraction | None, Fraction | None]
     equal: tuple[Fraction | None, Fraction | None]
@@ -270,15 +284,17 @@ def _blocking(tally: Tally, group: str) -> Condition:
     return Condition(name, NOT_MET if passed < assessed else MET if assessed == requested and requested else NOT_EVALUATED, numbers)
 
 
-def _bound(tally: Tally, reference: Reference) -> bool:
-    """Whether the data name the reference's grouping rule and grader version; another name is refused."""
+def is_bound(bindings: Mapping[str, str], reference: Reference) -> bool:
+    """Whether data name the reference's grouping rule and grader version; data that name another one are refused."""
     wanted = {"grouping_rule": reference.grouping_rule, "grader_version": reference.grader_version}
     for key, want in wanted.items():
-        have = tally.bindings.get(key, want)
+        have = bindings.get(key, want)
         if have != want:
-            raise MixError(f"{key} {quote(have)} in {quote(tally.period)}", f"{quote(want)}, as the reference {quote(reference.reference_id)} says",
-                           "use a reference made for these data")  # fmt: skip
-    return all(key in tally.bindings for key in wanted)
+            found = f"{key} {quote(have)} in the data"
+            raise MixError(
+                found, f"{quote(want)}, as the reference {quote(reference.reference_id)} says", "use a reference made for these data"
+            )
+    return all(key in bindings for key in wanted)
 
 
 def _differences(a: Tally, b: Tally) -> dict[str, Fraction]:
@@ -314,7 +330,7 @@ def _same_groups(name: str, have: Sequence[str], other: str, want: Sequence[str]
 
 def _check_weights(weights: Mapping[str, Any]) -> None:
     for group, weight in weights.items():
-        if not isinstance(weight, Fraction) and type(weight) is not int:
+        if not is_exact(weight):
             raise MixError(f"weight {quote(weight)} of group {quote(group)}", 'an exact weight such as "1/10"', "write it as text")
         if weight < 0:
             raise MixError(f"weight {as_text(weight)} of group {quote(group)}", "no negative weight", "correct the reference")

@@ -17,12 +17,10 @@ from .decide import KEEP, NO_INCUMBENT, PROMOTE, Condition, Decision, ReleaseRul
 from .errors import EvalkitError, plain
 from .records import decision_record, digest_of, mix_record, tallies_digest
 from .reductions import name_of, pass_hat
-from .reweighting import Comparison, Reference, Tally, observed_mix, observed_rate, standardise
+from .reweighting import Comparison, Reference, Tally, dominates, flip_mix, observed_mix, observed_rate, standardise
 
 __all__ = [
-    "Shown", "conditions", "decomposition", "digests", "grid", "group_counts", "group_rates", "labels", "limits", "mix_digests",
-    "mix_limits", "mix_read", "mix_verdict", "pass_hat_table", "picture", "rates", "read", "regressions", "review", "sentence", "standings",
-    "table", "verdict",
+    "Shown", "conditions", "decomposition", "digests", "dominance", "grid", "group_counts", "group_rates", "labels", "limits", "missing", "mix_digests", "mix_limits", "mix_read", "mix_verdict", "pass_hat_table", "picture", "rates", "read", "regressions", "review", "sentence", "standings", "table", "verdict",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -113,12 +111,14 @@ def headline(decision: Decision) -> str:
     return "UNDECIDED: nothing is released, and nothing is settled"
 
 
-def verdict(campaign: Campaign, rule: ReleaseRule, decision: Decision, *, demonstration: bool) -> Shown:
+UNBOUND = "Reference not bound to the data: they do not name its grouping rule and grader version."
+
+
+def verdict(campaign: Campaign, rule: ReleaseRule, decision: Decision, *, demonstration: bool, bound: bool) -> Shown:
     """The verdict with its reasons; its output carries the decision record."""
-    unbound = [] if campaign.declared else ["No inventory was declared: instances that nobody ran are invisible."]
-    return _headed(
-        headline(decision), decision.reasons, unbound, decision.verdict, demonstration, decision_record(campaign, rule, decision)
-    )
+    notes = [] if campaign.declared else ["No inventory was declared: instances that nobody ran are invisible."]
+    notes += [] if bound else [UNBOUND]
+    return _headed(headline(decision), decision.reasons, notes, decision.verdict, demonstration, decision_record(campaign, rule, decision))
 
 
 def _headed(title: str, reasons: Sequence[str], notes: Sequence[str], word: str, demonstration: bool, record: Mapping[str, Any]) -> Shown:
@@ -263,6 +263,14 @@ def read(campaign: Campaign, decision: Decision) -> Shown:
     return Shown(words.html + shown.html, f"{words.text}\n{shown.text}")
 
 
+def missing(campaign: Campaign, rule: ReleaseRule) -> Shown:
+    """Every planned cell without a verdict, by name and reason."""
+    gaps = [(c, *gap) for c in campaign.candidates for gap in campaign.missing(c, rule.count_as_fail)]
+    if not gaps:
+        return sentence("No planned cell is missing.")
+    return table(["candidate", "instance", "repetition", "reason", "detail"], [[*gap, campaign.details.get(gap[:3], "")] for gap in gaps])
+
+
 def digests(campaign: Campaign, rule: ReleaseRule) -> Shown:
     """Who owns the rule, and the digests that bind this decision."""
     return table(
@@ -304,7 +312,7 @@ def mix_verdict(tallies: Mapping[str, Tally], reference: Reference, comparison: 
     else:
         o1, o2 = (percent(r) for r in comparison.observed if r is not None)
         title = f"COMPARED: observed {o1} to {o2}; at the reference mix {percent(first)} to {percent(second)}"
-    notes = [] if comparison.bound else ["Reference not bound to the data: the counts do not name its grouping rule and grader version."]
+    notes = [] if comparison.bound else [UNBOUND]
     return _headed(title, comparison.reasons, notes, comparison.verdict, demonstration, mix_record(tallies, reference, comparison))
 
 
@@ -324,6 +332,23 @@ def rates(reference: Reference, comparison: Comparison) -> Shown:
             row("standardised to equal weights", comparison.equal),
         ],
     )
+
+
+def dominance(comparison: Comparison) -> Shown:
+    """Which period is ahead at every possible mix, or, for two groups, at which mix the order flips."""
+    if comparison.decomposition is None:
+        return sentence("The order over all mixes is unavailable for the reason above.")
+    pair = comparison.before, comparison.after
+    for first, second in (pair, pair[::-1]):
+        if dominates(first, second):
+            return sentence(
+                f"At every possible mix of these groups {plain(first.period)} is at least as good as {plain(second.period)}, and better at one."
+            )
+    flip = flip_mix(*pair) if len(pair[0].groups) == 2 else None
+    if flip is None:
+        return sentence("Neither period is ahead at every mix: the answer depends on the reference.")
+    shares = ", ".join(f"{plain(group)} {as_text(share)}" for group, share in flip.items())
+    return sentence(f"Neither period is ahead at every mix: they tie at the mix {shares}, and their order flips there.")
 
 
 def mix_read(tallies: Mapping[str, Tally]) -> Shown:
