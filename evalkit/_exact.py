@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
+from typing import TypeGuard
 
 from .errors import InputError, quote
 
@@ -19,23 +20,34 @@ _COUNT = re.compile(r"[0-9]{1,18}", re.ASCII)
 _LARGEST = Fraction(10) ** 308  # beyond it a number was an overflow where it was written
 
 
+def is_exact(value: object) -> TypeGuard[int | Fraction]:
+    """An int, or a Fraction of ints: one made of numpy integers overflows in silence.
+
+    >>> is_exact(Fraction(1, 2)), is_exact(0.5), is_exact(True)
+    (True, False, False)
+    """
+    return type(value) is int or (isinstance(value, Fraction) and type(value.numerator) is type(value.denominator) is int)
+
+
 def rational(value: object) -> Fraction:
     """An exact number from an int, a Fraction or text such as ``1/10`` or ``0.1`` (18 digits a side at most).
 
     >>> rational("1/10") + rational("0.9")
     Fraction(1, 1)
     """
-    if type(value) is int or isinstance(value, Fraction):
+    if is_exact(value):
         return Fraction(value)
     if isinstance(value, str) and _RATIONAL.fullmatch(value):
         _, _, denominator = value.partition("/")
         if denominator and not int(denominator):
-            raise InputError(quote(value), "a number", "the denominator is zero")
+            raise InputError(quote(value), "a denominator above zero", "correct the fraction")
         return Fraction(value)
     raise InputError(
-        f"{quote(value)} ({type(value).__name__})",
+        _named(value),
         'an exact number: a whole number, or text such as "1/10" or "0.1" with at most 18 digits a side',
-        "write it as text, since a binary float cannot hold 1/10",
+        "write it with the digits 0-9, no space and no exponent"
+        if isinstance(value, str)
+        else "write it as text, since a binary float cannot hold 1/10",
     )
 
 
@@ -58,7 +70,12 @@ def count(value: object) -> int:
         return value
     if isinstance(value, str) and _COUNT.fullmatch(value):
         return int(value)
-    raise InputError(f"{quote(value)} ({type(value).__name__})", "a count: a whole number from 0, in digits 0-9", "correct it")
+    raise InputError(_named(value), "a count: a whole number from 0, in digits 0-9", "correct it")
+
+
+def _named(value: object) -> str:
+    """What was found instead of a number: text in quotes, anything else with its type."""
+    return ("nothing" if not value.strip() else quote(value)) if isinstance(value, str) else f"{quote(value)} ({type(value).__name__})"
 
 
 def as_text(number: int | Fraction) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -164,6 +164,7 @@ class Campaign:
     bindings: Mapping[str, str] = field(default_factory=dict)
     declared: bool = False  # the instances come from a declared inventory
     rows: int = 0  # rows read
+    notes: tuple[str, ...] = ()  # the account of what was read; no part of the digest
 
     def __post_init__(self) -> None:
         shape = (len(self.repetitions), len(self.candidates), len(self.instances))
@@ -192,6 +193,9 @@ class Campaign:
     def of(self, candidate: str, count_as_fail: Sequence[str] = ()) -> Instances:
         """One candidate's instances; the reasons in ``count_as_fail`` count as failed cells, because a rule says so."""
         c = self._position(candidate)
+        strange = [reason for reason in count_as_fail if reason not in MISSING]
+        if strange:
+            raise RuleError(f"count_as_fail {listing(strange)}", "reasons: " + ", ".join(MISSING), "correct them")
         reasons = [CODE[reason] for reason in count_as_fail]
         failed = [FAIL, *reasons]
 
@@ -230,6 +234,8 @@ class Campaign:
 
     def outcome(self, candidate: str, instance: str, repetition: str) -> str:
         """The outcome word of one cell."""
+        if instance not in self.instances or repetition not in self.repetitions:
+            raise InputError(f"no cell of instance {quote(instance)}, repetition {quote(repetition)}", "a planned cell", "correct the ids")
         where = self.repetitions.index(repetition), self._position(candidate), self.instances.index(instance)
         return OUTCOMES[self.codes[where]]
 
@@ -325,7 +331,7 @@ def assemble(
             raise InputError(
                 "instances outside the declared inventory: "
                 + listing(in_order(name for name, odd in zip(instances.names, strange, strict=True) if odd)),
-                f"only the {len(known)} declared instances",
+                "only declared instances: " + listing(in_order(known)),
                 "correct the ids, or declare them in the inventory",
                 row=rows(at),
                 column="instance",
@@ -334,12 +340,13 @@ def assemble(
     instances = instances.sorted(in_order(inventory.instances) if inventory else None)
     c_count, i_count, r_count = len(candidates.names), len(instances.names), len(repetitions.names)
 
-    runs = np.zeros((c_count, r_count), bool) if c_count * r_count < _MOST_CELLS else None
+    most = min(max(50_000_000, 50 * n), _MOST_CELLS)
+    runs = np.zeros((c_count, r_count), bool) if c_count * r_count <= most else None
     if runs is not None:
         runs[candidates.index, repetitions.index] = True
-        _refuse_unlike_repetitions(candidates.names, repetitions, instances, runs)
+        _refuse_unlike_repetitions(candidates, repetitions, instances, runs, rows)
     cells = r_count * c_count * i_count
-    if runs is None or cells > max(50_000_000, 50 * n) or cells > _MOST_CELLS:
+    if runs is None or cells > most:
         raise InputError(
             f"{n} rows that spread over {r_count} repetitions x {c_count} candidates x {i_count} instances",
             "repetition ids that the instances share",
@@ -358,7 +365,7 @@ def assemble(
         raise InputError(
             f"{len(twice)} rows for the cell ({quote(candidates.names[candidates.index[first]])}, "
             f"{quote(instances.names[instances.index[first]])}, repetition {quote(repetitions.names[repetitions.index[first]])})"
-            + (f", and {len(same) - len(twice) + 1} more duplicates" if len(same) >= len(twice) else ""),
+            + (f", and {len(same) - len(twice) + 1} more duplicate rows" if len(same) >= len(twice) else ""),
             "one row per cell",
             "remove the duplicates; the kit does not choose between two results",
             row=rows(twice),
@@ -385,7 +392,12 @@ def assemble(
             )
         if declared is None and inventory is not None and (first == n).any():
             gap = listing([instances.names[i] for i in np.flatnonzero(first == n)])
-            raise InputError(f"no {column} for {gap}", f"a {column} for every declared instance", f"add a {column} column to the inventory")
+            raise InputError(
+                f"no {column} for {gap}",
+                f"a {column} for every declared instance",
+                f"add a {column} column to the inventory",
+                column=column,
+            )
         found = tuple(labels.names[labels.index[row]] if row < n else "" for row in first.tolist())
         if declared is not None:
             wanted = _reorder(inventory, declared, instances.names) or ()
@@ -431,19 +443,24 @@ def _reorder(inventory: Inventory | None, values: tuple[str, ...] | None, names:
     return tuple(given[name] for name in names)
 
 
-def _refuse_unlike_repetitions(names: tuple[str, ...], repetitions: Labels, instances: Labels, runs: NDArray[np.bool_]) -> None:
+def _refuse_unlike_repetitions(
+    candidates: Labels, repetitions: Labels, instances: Labels, runs: NDArray[np.bool_], rows: Callable[[Index], list[int]]
+) -> None:
     """Repetitions match by the text of their id; ids that cannot match would make every candidate look incomplete."""
     todo = 'number the repetitions of each instance: repetition = "order"'
+    names = candidates.names
     by_count: dict[int, int] = {}
     for c, ran in enumerate(runs):
         other = by_count.setdefault(int(ran.sum()), c)
         if not np.array_equal(ran, runs[other]):
             here, there = (listing([repetitions.names[r] for r in np.flatnonzero(row)]) for row in (ran, runs[other]))
+            unlike = np.isin(repetitions.index, np.flatnonzero(ran != runs[other])) & np.isin(candidates.index, [c, other])
             raise InputError(
                 f"candidates {quote(names[other])} and {quote(names[c])} with {int(ran.sum())} repetitions each, "
                 f"but different ids: {there} against {here}",
                 "the same repetition ids for every candidate",
                 todo,
+                row=rows(np.flatnonzero(unlike)),
                 column="repetition",
             )
     if len(repetitions.names) > 1 and len(instances.names) > 1:

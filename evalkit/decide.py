@@ -13,9 +13,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ._exact import as_text, decimal, rational
+from ._exact import as_text, decimal, is_exact, rational
 from .campaign import MISSING, Campaign, Coverage, Instances
-from .errors import CoverageError, InputError, RankKeyError, RuleError, listing, quote
+from .errors import CoverageError, InputError, RankKeyError, RuleError, listing, plain, quote
 from .reductions import Reduction, cell_mean, counted, name_of, named, unit_of
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
 
 RankKey: TypeAlias = "tuple[int | Fraction, ...]"
 NO_INCUMBENT = "none"
+COVERAGES = ("complete", "decided")
 STATISTICS = ("total", "mean", "maximum")
 ABOVE, FLOOR = "strictly above the incumbent", "at or above the floor"
 MET, NOT_MET, NOT_EVALUATED = "met", "not met", "not evaluated"
@@ -67,6 +68,9 @@ class ReleaseRule:
     blocking_groups: tuple[str, ...] = ()
     limits: tuple[Limit, ...] = ()
     sign_offs: tuple[str, ...] = ()
+    coverage: str = "complete"  # or "decided": promote where every completion of the missing cells would (see bounds)
+    margin: Fraction | None = None  # how far ahead, in the share of instances, a tested lower limit must be (see uncertainty)
+    alpha: Fraction = Fraction(1, 20)  # of that test, divided by the number of challengers
     unit_reason: str = ""  # why a picker may count another unit than this rule
 
     def __post_init__(self) -> None:
@@ -75,6 +79,12 @@ class ReleaseRule:
         for word in self.count_as_fail:
             if word not in MISSING:
                 raise RuleError(f"count_as_fail {quote(word)}", "a reason: " + ", ".join(MISSING), "correct the rule")
+        if self.coverage not in COVERAGES:
+            raise RuleError(f"coverage {quote(self.coverage)}", " or ".join(COVERAGES), "correct the rule")
+        if self.margin is not None and unit_of(self.reduction) != "instances":
+            raise RuleError(f"a margin for {name_of(self.reduction)}", "a reduction that counts instances", "leave the margin out")
+        if not 0 <= (self.margin or 0) < 1 or not 0 < self.alpha < Fraction(1, 2):
+            raise RuleError(f"margin {self.margin}, alpha {self.alpha}", "0 <= margin < 1 and 0 < alpha < 1/2", "correct the rule")
         if self.required_repetitions is not None and not self.required_repetitions:
             raise RuleError("no required repetition", "at least one", "name them, or leave every planned one required")
         if self.floor is not None and not name_of(self.reduction).startswith("lowest") and rational(self.floor) <= 0:
@@ -152,11 +162,16 @@ class Decision:
     def reasons(self) -> tuple[str, ...]:
         """The sentences behind the verdict: every condition that withheld, or, for a promotion, each that was met.
 
-        The comparison with the incumbent or the floor comes first.
+        The comparison with the incumbent or the floor comes first, whoever could not be ranked last.
         """
         withheld = [c for c in self.conditions if c.state != MET]
         told = sorted(withheld or self.conditions, key=lambda c: not c.name.startswith((ABOVE, FLOOR)))
-        return tuple(f"{c.name}: {c.state} ({c.numbers})" for c in told)
+        gaps = [
+            f"{plain(s.candidate)} is not ranked: {s.coverage if not s.coverage.complete else s.why_unplaced}"
+            for s in self.standings
+            if s.why_unplaced
+        ]
+        return (*(f"{c.name}: {c.state} ({c.numbers})" for c in told), *gaps)
 
 
 def rank_key(instances: Instances, reductions: Sequence[Reduction]) -> RankKey:
@@ -192,11 +207,11 @@ def _checked(key: object) -> RankKey:
     if not isinstance(key, tuple) or not key:
         raise RankKeyError(quote(key), "a non-empty tuple of numbers", "return at least one number")
     for element in key:
-        if type(element) is not int and not isinstance(element, Fraction):
+        if not is_exact(element):
             raise RankKeyError(
                 f"{quote(element)} ({type(element).__name__}) in a rank key",
                 "int or Fraction",
-                "return an exact number; nan, floats and booleans do not order",
+                "return an exact number (int() of a numpy count); nan, floats and booleans do not order",
             )
     return key
 
@@ -283,7 +298,7 @@ def decide(
                 gaps.get(name, ""),
             )
         )
-    standings.sort(key=lambda s: s.place or len(standings) + 1)
+    standings.sort(key=lambda s: (s.place is None, s.place or 0))  # the unplaced last
     challengers = {name: key for name, key in keys.items() if name != incumbent}
     best = _first(challengers)
     conditions = _gate(campaign, rule, incumbent, views, keys, gaps, best, signed)
@@ -294,7 +309,7 @@ def decide(
         _first(picked),
         _first(keys),
         best,
-        _verdict(conditions, list(gaps)),
+        verdict_of(conditions, list(gaps)),
         tuple(conditions),
         signed,
         tuple(picker),
@@ -367,7 +382,7 @@ def _gate(
         conditions.append(Condition(name, NOT_EVALUATED if met is None else MET if met else NOT_MET, numbers))
 
     def shown(name: str, position: int = 0) -> str:
-        return f"{name} {counted(rule.key[position], views[name], keys[name][position])}"
+        return f"{plain(name)} {counted(rule.key[position], views[name], keys[name][position])}"
 
     if incumbent != NO_INCUMBENT:
         add(
@@ -376,12 +391,12 @@ def _gate(
             gaps.get(incumbent) or str(campaign.coverage(incumbent, rule.count_as_fail)),
         )
     if best:
-        coverage = "; ".join(f"{name} {campaign.coverage(name, rule.count_as_fail)}" for name in best)
+        coverage = "; ".join(f"{plain(name)} {campaign.coverage(name, rule.count_as_fail)}" for name in best)
         add("a challenger is complete", True, coverage)
         # Tied challengers have equal keys, so the comparison with the incumbent is the same for each of them.
         add("one challenger is best", None if len(best) > 1 else True, ("tied: " if len(best) > 1 else "") + "; ".join(map(shown, best)))
     else:
-        add("a challenger is complete", None, "; ".join(f"{n} {why}" for n, why in gaps.items() if n != incumbent))
+        add("a challenger is complete", None, "; ".join(f"{plain(n)} {why}" for n, why in gaps.items() if n != incumbent))
     top = best[0] if best else None
     if incumbent != NO_INCUMBENT:
         name = ABOVE + (" (tie-breakers may promote)" if rule.tie_breakers_may_promote else "")
@@ -400,7 +415,10 @@ def _gate(
             shown(top) if top else "no complete challenger",
         )
     add("the challenger passed a cell", None if top is None else int(views[top].passed.sum()) > 0,
-        f"{top} {int(views[top].passed.sum())} of {views[top].cells} cells" if top else "no complete challenger")  # fmt: skip
+        f"{plain(top)} {int(views[top].passed.sum())} of {views[top].cells} cells" if top else "no complete challenger")  # fmt: skip
+    if rule.tie_breakers_may_promote and not name_of(rule.reduction).startswith("lowest"):
+        # A tie at zero is no reason to replace anybody, whatever the tie-breakers say.
+        add("above zero before any tie-breaker", None if top is None else keys[top][0] > 0, shown(top) if top else "no complete challenger")
     alone = best[0] if len(best) == 1 else None
     for group in rule.blocking_groups:
         if alone is None:
@@ -408,7 +426,7 @@ def _gate(
             continue
         inside = np.array([label == group for label in views[alone].groups or ()])
         passed, planned = int(views[alone].passed[inside].sum()), int(views[alone].planned[inside].sum())
-        add(f"every cell of group {group} passed", passed == planned, f"{alone} {passed} of {planned} cells")
+        add(f"every cell of group {group} passed", passed == planned, f"{plain(alone)} {passed} of {planned} cells")
     for limit in rule.limits:
         add(str(limit), *_within(limit, None if alone is None else views[alone]))
     for role in rule.sign_offs:
@@ -422,13 +440,13 @@ def _within(limit: Limit, view: Instances | None) -> tuple[bool | None, str]:
     column = view.columns[limit.column]
     measured = int(np.count_nonzero(column.present))
     if measured != column.present.size:
-        return None, f"{view.candidate}: {limit.column} measured in {measured} of {column.present.size} cells"
+        return None, f"{plain(view.candidate)}: {limit.column} measured in {measured} of {column.present.size} cells"
     number = column.largest() if limit.statistic == "maximum" else column.total()
     number = number / measured if limit.statistic == "mean" else number
-    return number <= limit.at_most, f"{view.candidate} {limit.statistic} {limit.column} {decimal(number)}"
+    return number <= limit.at_most, f"{plain(view.candidate)} {limit.statistic} {limit.column} {decimal(number)}"
 
 
-def _verdict(conditions: Sequence[Condition], incomplete: Sequence[str]) -> str:
+def verdict_of(conditions: Sequence[Condition], incomplete: Sequence[str]) -> str:
     """All met promotes. A condition that failed keeps the incumbent, unless a candidate without all its cells could yet change that."""
     states = {condition.state for condition in conditions}
     if states == {MET}:

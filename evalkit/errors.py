@@ -51,7 +51,7 @@ class EvalkitError(ValueError):
         parts = [f"found {self.found}"]
         parts += [f"expected {self.expected}"] if self.expected else []
         parts += [self.todo] if self.todo else []
-        return (": ".join([", ".join(place)] if place else []) + ": " if place else "") + "; ".join(parts) + "."
+        return _escaped((", ".join(place) + ": " if place else "") + "; ".join(parts) + ("" if parts[-1].endswith("?") else "."))
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows instead of a traceback."""
@@ -88,8 +88,12 @@ def plain(text: str) -> str:
     >>> print(plain("a\x1b[31mb\u202ec"))
     a\x1b[31mb\u202ec
     """
-    shown = "".join(ch if ch.isprintable() else ch.encode("unicode_escape").decode("ascii") for ch in text)
+    shown = _escaped(text)
     return shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 1]}…"
+
+
+def _escaped(text: str) -> str:
+    return text if text.isprintable() else "".join(ch if ch.isprintable() else ch.encode("unicode_escape").decode("ascii") for ch in text)
 
 
 def quote(value: object) -> str:
@@ -98,6 +102,8 @@ def quote(value: object) -> str:
     >>> print(quote("ab\ncd"))
     'ab\ncd'
     """
+    if isinstance(value, int) and value.bit_length() > 1000:  # Python refuses to write out an endless number
+        return f"a whole number of {value.bit_length()} bits"
     return f"'{plain(value)}'" if isinstance(value, str) else plain(repr(value))
 
 

@@ -6,16 +6,25 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+import json
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from html import escape
+from pathlib import Path
 
 import numpy as np
 
-from .errors import EvalkitError, quote
-from .show import Shown, sentence
+from ._exact import as_text, decimal, percent
+from .campaign import Campaign
+from .decide import Decision, rank, rank_key
+from .errors import EvalkitError, plain, quote
+from .reductions import Reduction, counted, name_of, unit_of
+from .reweighting import Tally, group_rates, observed_rate
+from .show import Shown, conditions, headline, sentence, table
 
-__all__ = ["check", "expect", "predict", "reveal", "source"]
+__all__ = ["check", "class_copy", "expect", "gate", "predict", "ranking", "rates", "reveal", "source"]
 
 
 def predict(guess: object, options: Sequence[str]) -> Shown:
@@ -38,7 +47,13 @@ def reveal(guess: object, answer: str, because: str) -> Shown:
     >>> reveal("MERGE", "CLAUDE", "2 instances against 1")
     You guessed MERGE; the answer is CLAUDE: 2 instances against 1.
     """
-    told = f"The answer is {answer}" if guess is None else f"You guessed {answer}, and so it is" if guess == answer else f"You guessed {guess}; the answer is {answer}"
+    told = (
+        f"The answer is {answer}"
+        if guess is None
+        else f"You guessed {answer}, and so it is"
+        if guess == answer
+        else f"You guessed {guess}; the answer is {answer}"
+    )
     return sentence(f"{told}: {because}.")
 
 
@@ -77,4 +92,60 @@ def check(answer: object, wanted: int | Fraction | str, hint: str) -> Shown:
 def source(function: Callable[..., object]) -> Shown:
     """The library's own source: it is the explanation."""
     text = inspect.getsource(function).rstrip()
-    return Shown(f"<pre><code>{escape(text)}</code></pre>", text)
+    style = (
+        "white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere;border-left:3px solid #0072B2;padding-left:1em;font-family:monospace"
+    )
+    return Shown(f'<pre style="{style}"><code>{escape(text)}</code></pre>', text)
+
+
+def ranking(campaign: Campaign, *key: Reduction) -> Shown:
+    """Every complete candidate in its place under a key, with what each reduction counted."""
+    views = {name: campaign.of(name) for name in campaign.candidates}
+    places = rank({name: rank_key(view, key) for name, view in views.items()})
+
+    def words(reduction: Reduction, name: str, value: int | Fraction) -> str:
+        whole = unit_of(reduction) in ("cells", "instances")
+        return counted(reduction, views[name], value) if whole else f"{as_text(value)} ({decimal(value)})"
+
+    rows = ([p.place, plain(p.candidate), *(words(r, p.candidate, v) for r, v in zip(key, p.key, strict=True))] for p in places)
+    return table(["place", "candidate", *map(name_of, key)], rows)
+
+
+def rates(periods: Mapping[str, Tally]) -> Shown:
+    """Passed of assessed requests in each group and in all, one row a period."""
+    rows = [
+        [
+            plain(t.period),
+            *(f"{x} of {n} = {percent(rate)}" for x, n, rate in zip(t.passed, t.assessed, group_rates(t).values(), strict=True)),
+            f"{sum(t.passed)} of {sum(t.assessed)} = {percent(observed_rate(t))}",
+        ]
+        for t in periods.values()
+    ]
+    return table(["period", *next(iter(periods.values())).groups, "all groups"], rows)
+
+
+def gate(decision: Decision) -> Shown:
+    """The verdict in one line, whoever is incomplete, and every condition."""
+    lines = [headline(decision), *(f"{plain(s.candidate)} is not ranked: {s.coverage}." for s in decision.standings if s.why_unplaced)]
+    words, shown = sentence(*lines), conditions(decision.conditions)
+    return Shown(words.html + shown.html, f"{words.text}\n{shown.text}")
+
+
+def class_copy(notebook: str) -> str:
+    """A tutorial for a class: the text of a notebook without outputs, solutions, and filled-in guesses and answers."""
+    content = json.loads(notebook)
+    content["cells"] = [cell for cell in content["cells"] if "solution" not in cell["metadata"].get("tags", [])]
+    for cell in content["cells"]:
+        if cell["cell_type"] == "code":
+            cell["outputs"], cell["execution_count"] = [], None
+            blank = re.sub(r"^((?:guess|answer)\w* = )[^#\n]*?(  #.*)?$", r"\1None\2", "".join(cell["source"]), flags=re.MULTILINE)
+            cell["source"] = blank.splitlines(keepends=True)
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":  # python -m evalkit.lesson FOLDER, at the root of a checkout
+    folder = Path(sys.argv[1])
+    folder.mkdir(exist_ok=True)
+    for path in sorted(Path("notebooks").glob("[0-9][0-9]_*.ipynb")):
+        (folder / path.name).write_text(class_copy(path.read_text(encoding="utf-8")), encoding="utf-8")
+        print(folder / path.name)

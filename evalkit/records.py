@@ -19,7 +19,7 @@ from typing import Any
 from ._exact import as_text, rational
 from .campaign import Campaign
 from .decide import Decision, Limit, ReleaseRule
-from .errors import EvalkitError, RecordError, listing, quote
+from .errors import EvalkitError, RecordError, listing, plain, quote
 from .reductions import name_of, named
 from .reweighting import MISSING_GROUP_POLICY, Comparison, Reference, Tally
 
@@ -56,18 +56,28 @@ def _strict_json(path: Path) -> dict[str, Any]:
     def no_float(text: str) -> Any:
         raise RecordError(f"the number {quote(text)}", 'exact numbers as text, such as "1/10" or "0.1"', "put it in quotes")
 
+    def no_number(text: str) -> Any:
+        raise RecordError(f"the number {quote(text)}", "a finite number of at most 18 digits", "correct it")
+
     def whole(text: str) -> int:
-        return int(text) if len(text) <= 18 else no_float(text)
+        return int(text) if len(text) <= 18 else no_number(text)
 
     try:
         with path.open("rb") as handle:
             raw = handle.read(_LARGEST_RECORD + 1)
-    except OSError as error:
-        raise RecordError(f"no readable file ({error.strerror or error})", "a JSON record", "check the path") from None
+    except (OSError, ValueError) as error:
+        raise RecordError(f"no readable file ({getattr(error, 'strerror', None) or error})", "a JSON record", "check the path") from None
+    if not raw.strip():
+        raise RecordError("an empty file", "one JSON object", "check the path")
     if len(raw) > _LARGEST_RECORD:
         raise RecordError("more than a megabyte", "a small JSON record", "check that this is the right file")
     try:
-        value = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=pairs, parse_float=no_float, parse_constant=no_float, parse_int=whole)
+        value = json.loads(
+            raw.decode("utf-8-sig"), object_pairs_hook=pairs, parse_float=no_float, parse_constant=no_number, parse_int=whole
+        )
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise RecordError("half a character (a lone surrogate escape)", "whole characters", "write the character itself") from None
     except UnicodeDecodeError as error:
         raise RecordError(f"a byte that is not UTF-8 at offset {error.start}", "UTF-8 text", "save the file as UTF-8") from None
     except json.JSONDecodeError as error:
@@ -79,6 +89,19 @@ def _strict_json(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise RecordError(f"a JSON {type(value).__name__}", "one JSON object", "correct the file")
     return value
+
+
+def _rational(value: object, of: str) -> Fraction:
+    """An exact number, its refusal placed."""
+    try:
+        return rational(value)
+    except EvalkitError as error:
+        raise RecordError(f"{error.found} for {of}", error.expected, error.todo) from None
+
+
+def _shown(value: object) -> str:
+    """A value as the file has it: null, true, a list."""
+    return quote(value) if isinstance(value, str) else plain(json.dumps(value, ensure_ascii=False))
 
 
 class _Fields:
@@ -96,7 +119,7 @@ class _Fields:
         value: Any = self.left.pop(key)
         if type(value) is not kind:
             words = {str: "text", bool: "true or false", list: "a list", dict: "an object"}
-            raise RecordError(f"{quote(value)} for key {quote(key)}", words[kind], "correct it")
+            raise RecordError(f"{_shown(value)} for key {quote(key)}", words[kind], "correct it")
         if kind is str and not str(value).strip():
             raise RecordError(f"blank text for key {quote(key)}", "text", "write it, or leave the key out where it is optional")
         return value
@@ -105,7 +128,7 @@ class _Fields:
         """A list of different texts, empty where the key is absent."""
         values = self.take(key, list, [])
         if any(type(v) is not str or not v.strip() for v in values) or len(set(values)) != len(values):
-            raise RecordError(f"{quote(values)} for key {quote(key)}", "a list of different texts", "correct it")
+            raise RecordError(f"{_shown(values)} for key {quote(key)}", "a list of different texts", "correct it")
         return tuple(values)
 
     def number(self, key: str, default: Any = _MISSING) -> Fraction | None:
@@ -114,7 +137,7 @@ class _Fields:
             return None
         if key not in self.left:
             raise RecordError(f"no key {quote(key)}", f"{self.what} with that key", "add it")
-        return rational(self.left.pop(key))
+        return _rational(self.left.pop(key), f"key {quote(key)}")
 
     def done(self, known: str) -> None:
         """Refuse what was not understood."""
@@ -126,7 +149,7 @@ class _Fields:
 
 _RULE_KEYS = (
     "rule_id, owner, purpose, reduction, and optionally tie_breakers, tie_breakers_may_promote, required_repetitions, coverage, "
-    "count_as_fail, floor, blocking_groups, limits, sign_offs, unit_reason"
+    "count_as_fail, floor, blocking_groups, limits, sign_offs, margin, alpha, unit_reason"
 )
 
 
@@ -143,12 +166,10 @@ def read_rule(path: str | os.PathLike[str] = "") -> ReleaseRule:
         if repetitions != EVERY_PLANNED:
             fields.left["required_repetitions"] = repetitions
             repetitions = fields.texts("required_repetitions")
-        if fields.take("coverage", str, "complete") != "complete":
-            raise RecordError("another coverage", '"complete"', "no other is offered")
         limits = []
         for entry in fields.take("limits", list, []):
             if type(entry) is not dict:
-                raise RecordError(f"{quote(entry)} in limits", "an object with column, statistic, at_most", "correct it")
+                raise RecordError(f"{_shown(entry)} in limits", "an object with column, statistic, at_most", "correct it")
             limit = _Fields(entry, "a limit")
             limits.append(Limit(limit.take("column", str), limit.take("statistic", str), limit.number("at_most") or Fraction(0)))
             limit.done("column, statistic, at_most")
@@ -165,6 +186,9 @@ def read_rule(path: str | os.PathLike[str] = "") -> ReleaseRule:
             blocking_groups=fields.texts("blocking_groups"),
             limits=tuple(limits),
             sign_offs=fields.texts("sign_offs"),
+            coverage=fields.take("coverage", str, "complete"),
+            margin=fields.number("margin", None),
+            alpha=fields.number("alpha", None) or Fraction(1, 20),
             unit_reason=fields.take("unit_reason", str, ""),
         )
         fields.done(_RULE_KEYS)
@@ -183,7 +207,9 @@ def rule_as_json(rule: ReleaseRule) -> dict[str, Any]:
         "tie_breakers": [name_of(r) for r in rule.tie_breakers],
         "tie_breakers_may_promote": rule.tie_breakers_may_promote,
         "required_repetitions": EVERY_PLANNED if rule.required_repetitions is None else list(rule.required_repetitions),
-        "coverage": "complete",
+        "coverage": rule.coverage,
+        "margin": None if rule.margin is None else as_text(rule.margin),
+        "alpha": as_text(rule.alpha),
         "count_as_fail": sorted(rule.count_as_fail),
         "floor": None if rule.floor is None else as_text(rule.floor),
         "blocking_groups": sorted(rule.blocking_groups),
@@ -205,11 +231,11 @@ def read_reference(path: str | os.PathLike[str] = "") -> Reference:
         weights = fields.take("weights", dict)
         for group, weight in weights.items():
             if type(weight) is not str:
-                raise RecordError(f"weight {quote(weight)} of group {quote(group)}", 'text such as "1/10"', "put it in quotes")
+                raise RecordError(f"weight {_shown(weight)} of group {quote(group)}", 'text such as "1/10"', "put it in quotes")
         reference = Reference(
             reference_id=fields.take("reference_id", str),
             grouping_rule=fields.take("grouping_rule", str),
-            weights=MappingProxyType({group: rational(weight) for group, weight in weights.items()}),
+            weights=MappingProxyType({group: _rational(weight, f"group {quote(group)}") for group, weight in weights.items()}),
             missing_group_policy=fields.take("missing_group_policy", str),
             grader_version=fields.take("grader_version", str),
             purpose=fields.take("purpose", str, ""),

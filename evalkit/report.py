@@ -7,8 +7,10 @@ a whole run or no ``decision.json``: the old one goes first, the new one comes l
 from __future__ import annotations
 
 import contextlib
+import csv
 import hashlib
 import importlib.metadata
+import io
 import json
 import os
 import platform
@@ -24,19 +26,22 @@ from typing import Any
 
 from . import errors
 from ._exact import percent
+from .bounds import decide_by_bounds
 from .campaign import Campaign
-from .decide import KEEP, PROMOTE, UNDECIDED, Decision, ReleaseRule, decide, parse_picker, parse_sign_offs
+from .decide import KEEP, PROMOTE, UNDECIDED, Decision, ReleaseRule, parse_picker, parse_sign_offs
 from .errors import EvalkitError, InputError, MixError, listing, plain, quote
+from .evidence import RERUN_MIME
 from .records import bundled, canonical, decision_record, mix_record, read_reference, read_rule, write_whole
 from .reweighting import Comparison, Reference, Tally, compare, is_bound
-from .show import DECISION_MIME
+from .show import DECISION_MIME, DEMONSTRATION
 from .sources import read_campaign, read_tallies
+from .uncertainty import with_margin
 
 __all__ = ["Mix", "Release", "mix", "release", "run", "verify"]
 
 STATUS = {PROMOTE: 0, KEEP: 10, UNDECIDED: 11, "compared": 0, "unavailable": 11}
 REFUSED = 12
-FILES = ("report.ipynb", "report.html", "summary.md", "provenance.json", "decision.json")  # in the order of writing
+FILES = ("report.ipynb", "report.html", "summary.md", "rerun.csv", "provenance.json", "decision.json")  # in the order of writing
 INPUTS = ("campaign", "inventory", "rule", "tallies", "reference")
 LOCK = ".evalkit.lock"
 KINDS = ("release", "mix")
@@ -90,13 +95,9 @@ def release(
     release_rule = read_rule(rule)
     if release_rule.required_repetitions is not None:
         data = data.require(release_rule.required_repetitions)
-    decision = decide(
-        data,
-        release_rule,
-        incumbent=incumbent or ("" if campaign else "BASELINE"),
-        picker=parse_picker(picker),
-        sign_offs=parse_sign_offs(sign_offs),
-    )
+    named = incumbent or ("" if campaign else "BASELINE")
+    decision = decide_by_bounds(data, release_rule, incumbent=named, picker=parse_picker(picker), sign_offs=parse_sign_offs(sign_offs))
+    decision = with_margin(data, release_rule, decision)
     declared = read_reference(reference) if reference else None
     bound = declared is None or is_bound(data.bindings, declared)
     return Release(data, release_rule, decision, declared, bound, not campaign)
@@ -139,10 +140,16 @@ def run(kind: str, given: Sequence[tuple[str, str]], output: Path, *, parameter_
         started = datetime.now(UTC)
         with tempfile.TemporaryDirectory(prefix=".run-", dir=output) as scratch:
             executed = _execute(notebook, Path(scratch) / "report.ipynb", parameters)
-        told, record = _verdict(executed)
+        told, record = _carried(executed, DECISION_MIME)
         if _inputs(parameters) != before:
             raise InputError("an input file that changed while it was read", "files that stand still", "run again when they are written")
-        pages = {"report.ipynb": executed, "report.html": _page(executed, told.splitlines()[0]), "summary.md": summary(told, record)}
+        pages = {
+            "report.ipynb": executed,
+            "report.html": _page(executed, told.removeprefix(f"{DEMONSTRATION}\n").splitlines()[0]),
+            "summary.md": summary(told, record),
+        }
+        if kind == "release":
+            pages["rerun.csv"] = _csv(_carried(executed, RERUN_MIME)[1])
         pages["decision.json"] = canonical(record)
         provenance = {
             "format": "evalkit provenance 1",
@@ -157,11 +164,12 @@ def run(kind: str, given: Sequence[tuple[str, str]], output: Path, *, parameter_
         }
         pages["provenance.json"] = json.dumps(provenance, indent=2, ensure_ascii=True) + "\n"
         for name in FILES:
-            write_whole(output / name, pages[name])
+            if name in pages:
+                write_whole(output / name, pages[name])
     step_summary(pages["summary.md"])
     print(told)
     for candidate, line in _counts(record):
-        print(f"  {candidate}: {line}")
+        print(f"  {plain(candidate)}: {line}")
     print(f"{output / 'report.html'}")
     return STATUS[_word(record)]
 
@@ -350,18 +358,24 @@ class Refusal(EvalkitError):
         return self.found
 
 
-def _verdict(executed: str) -> tuple[str, dict[str, Any]]:
+def _carried(executed: str, mime: str) -> tuple[str, dict[str, Any]]:
     """The sentence and the record that travel in the notebook's output."""
     found = [
-        (output["data"]["text/plain"], output["data"][DECISION_MIME])
+        (output["data"]["text/plain"], output["data"][mime])
         for cell in json.loads(executed)["cells"]
         for output in cell.get("outputs", ())
-        if DECISION_MIME in output.get("data", {})
+        if mime in output.get("data", {})
     ]
     if len(found) != 1:
-        raise RuntimeError(f"the report notebook shows {len(found)} verdicts instead of one")
+        raise RuntimeError(f"the report notebook carries {len(found)} records of {mime} instead of one")
     text, record = found[0]
     return "".join(text), record
+
+
+def _csv(record: Mapping[str, Any]) -> str:
+    stream = io.StringIO(newline="")
+    csv.writer(stream, lineterminator="\n").writerows([record["header"], *record["rows"]])
+    return stream.getvalue()
 
 
 def _word(record: Mapping[str, Any]) -> str:

@@ -34,6 +34,7 @@ class Tally:
     assessed: tuple[int, ...]
     requested: tuple[int, ...]
     bindings: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = field(default=(), compare=False)  # the account of what was counted; no part of any digest
 
     def __post_init__(self) -> None:
         if not self.groups or len(set(self.groups)) != len(self.groups):
@@ -50,6 +51,8 @@ class Tally:
             )
         for group, *counts in zip(self.groups, self.passed, self.assessed, self.requested, strict=True):
             passed, assessed, requested = map(count, counts)
+            if any(isinstance(number, str) for number in counts):
+                raise MixError(f"{quote(counts)} in group {quote(group)}", "whole numbers", "convert the text to int")
             if not passed <= assessed <= requested:
                 raise MixError(
                     f"passed {passed}, assessed {assessed}, requested {requested} in group {quote(group)} of {quote(self.period)}",

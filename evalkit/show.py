@@ -5,6 +5,7 @@ HTML and not Markdown, since a Markdown cell would read a stranger's name as mar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,13 +21,14 @@ from .reductions import name_of, pass_hat
 from .reweighting import Comparison, Reference, Tally, dominates, flip_mix, observed_mix, observed_rate, standardise
 
 __all__ = [
-    "Shown", "conditions", "decomposition", "digests", "dominance", "grid", "group_counts", "group_rates", "labels", "limits", "missing", "mix_digests", "mix_limits", "mix_read", "mix_verdict", "pass_hat_table", "picture", "rates", "read", "regressions", "review", "sentence", "standings", "table", "verdict",
+    "Shown", "conditions", "decomposition", "digests", "dominance", "grid", "group_counts", "group_rates", "labels", "limits", "mix_digests", "mix_limits", "mix_read", "mix_verdict", "pass_hat_table", "picture", "rates", "read", "review", "sentence", "standings", "table", "verdict",
 ]  # fmt: skip
 
 T = TypeVar("T")
 DECISION_MIME = "application/vnd.evalkit.decision+json"
 LETTERS = {"pass": "T", "fail": "F", "absent": "–"}
 _MOST_ROWS = 200
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+(?: +[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+)*")
 
 
 @dataclass(frozen=True)
@@ -36,18 +38,25 @@ class Shown:
     html: str
     text: str
     record: Mapping[str, Any] | None = None
+    mime: str = DECISION_MIME
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:  # noqa: ARG002
-        bundle: dict[str, Any] = {"text/html": self.html, "text/plain": self.text}
-        return bundle if self.record is None else {**bundle, DECISION_MIME: self.record}
+        # JupyterLab shows the first line of a folded output; a blank one gives no answer away.
+        bundle: dict[str, Any] = {"text/html": f" \n{self.html}", "text/plain": self.text}
+        return bundle if self.record is None else {**bundle, self.mime: self.record}
 
     def __repr__(self) -> str:
         return self.text
 
 
+def _marked(text: str) -> str:
+    """Text as HTML; right-to-left letters do not reorder the counts beside them."""
+    return _RIGHT_TO_LEFT.sub(r"<bdi>\g<0></bdi>", escape(text))
+
+
 def sentence(*texts: str) -> Shown:
     """Sentences, one paragraph each."""
-    return Shown("".join(f"<p>{escape(plain_long(text))}</p>" for text in texts), "\n".join(map(plain_long, texts)))
+    return Shown("".join(f"<p>{_marked(plain_long(text))}</p>" for text in texts), "\n".join(map(plain_long, texts)))
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> Shown:
@@ -57,11 +66,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]], caption: str 
     right = [bool(kept) and all(row[i][:1] in "0123456789+-–" and row[i] for row in kept) for i in range(len(header))]
     align = ['style="text-align:right"' if flag else 'style="text-align:left"' for flag in right]
     more = f"{hidden} more rows; decision.json counts them all" if hidden > 0 else ""
-    head = "".join(f'<th scope="col" {a}>{escape(name)}</th>' for name, a in zip(header, align, strict=True))
+    head = "".join(f'<th scope="col" {a}>{_marked(name)}</th>' for name, a in zip(header, align, strict=True))
     body = "".join(
         "<tr>"
-        + f'<th scope="row" {align[0]}>{escape(row[0])}</th>'
-        + "".join(f"<td {a}>{escape(value)}</td>" for value, a in zip(row[1:], align[1:], strict=True))
+        + f'<th scope="row" {align[0]}>{_marked(row[0])}</th>'
+        + "".join(f"<td {a}>{_marked(value)}</td>" for value, a in zip(row[1:], align[1:], strict=True))
         + "</tr>"
         for row in kept
     )
@@ -75,9 +84,9 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]], caption: str 
 
 
 def plain_long(text: str) -> str:
-    """One line of printable text, cut beyond 300 characters."""
+    """One line of printable text, cut beyond 700 characters."""
     shown = "".join(ch if ch.isprintable() else ch.encode("unicode_escape").decode("ascii") for ch in text)
-    return shown if len(shown) <= 300 else f"{shown[:299]}…"
+    return shown if len(shown) <= 700 else f"{shown[:699]}…"
 
 
 def grid(campaign: Campaign) -> Shown:
@@ -111,6 +120,7 @@ def headline(decision: Decision) -> str:
     return "UNDECIDED: nothing is released, and nothing is settled"
 
 
+DEMONSTRATION = "Demonstration data: the kit's published fixture, not a measurement of yours."
 UNBOUND = "Reference not bound to the data: they do not name its grouping rule and grader version."
 
 
@@ -122,15 +132,14 @@ def verdict(campaign: Campaign, rule: ReleaseRule, decision: Decision, *, demons
 
 
 def _headed(title: str, reasons: Sequence[str], notes: Sequence[str], word: str, demonstration: bool, record: Mapping[str, Any]) -> Shown:
-    demo = "Demonstration data: the kit's published fixture, not a measurement of yours."
     items = [plain_long(reason) for reason in reasons]
     html = (
-        (f'<p class="demonstration"><em>{demo}</em></p>' if demonstration else "")
-        + f'<p class="verdict {word.split()[0]}"><strong>{escape(title)}</strong></p>'
-        + f"<ul>{''.join(f'<li>{escape(item)}</li>' for item in items)}</ul>"
-        + "".join(f"<p>{escape(note)}</p>" for note in notes)
+        (f'<p class="demonstration"><em>{DEMONSTRATION}</em></p>' if demonstration else "")
+        + f'<p class="verdict {word.split()[0]}"><strong>{_marked(title)}</strong></p>'
+        + f"<ul>{''.join(f'<li>{_marked(item)}</li>' for item in items)}</ul>"
+        + "".join(f"<p>{_marked(note)}</p>" for note in notes)
     )
-    lines = ([demo] if demonstration else []) + [title, *(f"- {item}" for item in items), *notes]
+    lines = ([DEMONSTRATION] if demonstration else []) + [title, *(f"- {item}" for item in items), *notes]
     return Shown(html, "\n".join(lines), record)
 
 
@@ -178,22 +187,6 @@ def conditions(found: Sequence[Condition]) -> Shown:
     if not found:
         return sentence("No condition was declared.")
     return table(["condition", "state", "numbers"], [[c.name, c.state, c.numbers] for c in found])
-
-
-def regressions(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Shown:
-    """By name: the instances that the incumbent resolved and the challenger does not, and the other way round."""
-    if len(decision.challenger) != 1 or decision.incumbent == NO_INCUMBENT:
-        return sentence("No single challenger to compare with an incumbent.")
-    ours, theirs = (campaign.of(name, rule.count_as_fail) for name in (decision.challenger[0], decision.incumbent))
-    new, old = ours.passed == ours.planned, theirs.passed == theirs.planned
-    ids = campaign.instances
-    lost = [plain(ids[i]) for i in (old & ~new).nonzero()[0]]
-    won = [plain(ids[i]) for i in (new & ~old).nonzero()[0]]
-    rows = [
-        ["regressed", f"{len(lost)} of {len(ids)}", ", ".join(lost[:40]) + (" …" if len(lost) > 40 else "") or "none"],
-        ["repaired", f"{len(won)} of {len(ids)}", ", ".join(won[:40]) + (" …" if len(won) > 40 else "") or "none"],
-    ]
-    return table([f"{plain(decision.challenger[0])} against {plain(decision.incumbent)}", "instances", "which"], rows)
 
 
 def pass_hat_table(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Shown:
@@ -261,14 +254,6 @@ def read(campaign: Campaign, decision: Decision) -> Shown:
     rows = [[s.candidate, s.coverage.planned, s.passed, s.failed, str(s.coverage)] for s in decision.standings]
     shown, words = table(["candidate", "planned cells", "passed", "failed", "coverage"], rows), sentence(*notes)
     return Shown(words.html + shown.html, f"{words.text}\n{shown.text}")
-
-
-def missing(campaign: Campaign, rule: ReleaseRule) -> Shown:
-    """Every planned cell without a verdict, by name and reason."""
-    gaps = [(c, *gap) for c in campaign.candidates for gap in campaign.missing(c, rule.count_as_fail)]
-    if not gaps:
-        return sentence("No planned cell is missing.")
-    return table(["candidate", "instance", "repetition", "reason", "detail"], [[*gap, campaign.details.get(gap[:3], "")] for gap in gaps])
 
 
 def digests(campaign: Campaign, rule: ReleaseRule) -> Shown:

@@ -1,0 +1,250 @@
+"""How sure is a report: what missing cells could change, and how far the counts could move by chance. Tables and sentences.
+
+The numbers come from ``bounds`` and ``uncertainty``; each stands beside a sentence of what it means and what it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from ._exact import decimal, percent, points
+from .bounds import (
+    Bounds,
+    Unavailable,
+    change_bounds,
+    decided,
+    dropping_missing,
+    key_bounds,
+    observed_bounds,
+    rerun_rows,
+    standardised_bounds,
+)
+from .campaign import Campaign, Instances
+from .decide import NO_INCUMBENT, Decision, ReleaseRule
+from .errors import EvalkitError, plain
+from .reductions import Reduction, name_of
+from .reweighting import Comparison, Reference
+from .show import Shown, sentence, table
+from .uncertainty import (
+    Interval,
+    clustered_wilson,
+    false_promotion,
+    holm,
+    mover,
+    mover_difference,
+    paired,
+    pooled_chances,
+    selection_stability,
+    wilson,
+)
+
+__all__ = ["chance", "compared", "could_change", "intervals", "mix_coverage", "mix_intervals", "rerun", "stability"]
+
+RERUN_MIME = "application/vnd.evalkit.rerun+json"
+
+
+def _joined(*parts: Shown) -> Shown:
+    return Shown("".join(part.html for part in parts), "\n".join(part.text for part in parts))
+
+
+def could_change(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Shown:
+    """Worst and best case over all completions of the missing cells, and whether they could change the verdict."""
+    if all(s.coverage.complete for s in decision.standings):
+        return sentence("No planned cell is missing, so nothing that is missing can change the verdict.")
+    answer = decided(campaign, rule, incumbent=decision.incumbent)
+    rows = []
+    for s in decision.standings:
+        view = campaign.of(s.candidate, rule.count_as_fail)
+        ends = key_bounds(rule.key, view)
+        cases = [str(ends)] * 2 if isinstance(ends, Unavailable) else [", ".join(map(_number, key)) for key in (ends.low, ends.high)]
+        observed = int((view.passed + view.failed).sum())
+        rows.append([s.candidate, *cases, f"{observed} of {view.cells}", decimal(dropping_missing(view)) if observed else "–"])
+    key = ", ".join(map(name_of, rule.key))
+    shown = table(["candidate", f"worst case of {key}", "best case", "observed cells", "mean if the missing are dropped"], rows)
+    return _joined(
+        sentence(str(answer)),
+        shown,
+        sentence("Worst case: every missing cell fails. Best case: every one passes. The last column is never used for a decision."),
+    )
+
+
+def _number(value: int | Fraction) -> str:
+    return str(value) if Fraction(value).denominator == 1 else decimal(value)
+
+
+def rerun(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Shown:
+    """Every missing cell by name, its reason, and whether it could change the verdict; the rows of ``rerun.csv`` travel along."""
+    rows = [
+        [*row, campaign.details.get((row.candidate, row.instance, row.repetition), "")]
+        for row in rerun_rows(campaign, rule, incumbent=decision.incumbent)
+    ]
+    header = ["candidate", "instance", "repetition", "reason", "could_change_verdict", "detail"]
+    shown = table(header, rows) if rows else sentence("No planned cell is missing.")
+    return Shown(shown.html, shown.text, {"header": header, "rows": rows}, RERUN_MIME)
+
+
+def _resolved(view: Instances) -> int:
+    return int((view.passed == view.planned).sum())
+
+
+def _interval(campaign: Campaign, view: Instances) -> Interval | Unavailable:
+    """Wilson for the share of resolved instances; over clusters where the campaign declares them."""
+    resolved = view.passed == view.planned
+    if campaign.clusters is None:
+        return wilson(int(resolved.sum()), len(view.ids))
+    sums: dict[str, list[int]] = {}
+    for cluster, one in zip(campaign.clusters, resolved.tolist(), strict=True):
+        entry = sums.setdefault(cluster, [0, 0])
+        entry[0] += one
+        entry[1] += 1
+    return clustered_wilson([passed for passed, _ in sums.values()], [size for _, size in sums.values()])
+
+
+def intervals(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Shown:
+    """Resolved instances of every complete candidate with their 95 % interval."""
+    rows = []
+    for s in decision.standings:
+        view = campaign.of(s.candidate, rule.count_as_fail)
+        found = _interval(campaign, view) if view.complete else None
+        words = (
+            "incomplete, so none"
+            if found is None
+            else str(found)
+            if isinstance(found, Unavailable)
+            else f"{found.low:.3f} to {found.high:.3f}"
+        )
+        rows.append([s.candidate, f"{_resolved(view)} of {len(view.ids)}" if view.complete else "–", words])
+    unit = "clusters" if campaign.clusters else "instances"
+    return _joined(
+        table(
+            ["candidate", "resolved instances", f"95% interval of their share ({'Wilson, clustered' if campaign.clusters else 'Wilson'})"],
+            rows,
+        ),
+        sentence(
+            f"The unit is the {unit[:-1]}: repetitions are folded first. If other {unit} were drawn from the same source, the share could "
+            "well lie anywhere in its interval. Two intervals that overlap do not show that two candidates are alike."
+        ),
+    )
+
+
+def compared(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Shown:
+    """Every complete challenger against the incumbent on the same instances: repaired, regressed, difference, test."""
+    if decision.incumbent == NO_INCUMBENT:
+        return sentence("There is no incumbent to compare with.")
+    theirs = campaign.of(decision.incumbent, rule.count_as_fail)
+    ours = [campaign.of(s.candidate, rule.count_as_fail) for s in decision.standings if s.candidate != decision.incumbent]
+    complete = [view for view in ours if view.complete]
+    if not theirs.complete or not complete:
+        return sentence("No two complete candidates to compare.")
+    pairs = [paired(view, theirs, at_least=len(campaign.repetitions), clusters=campaign.clusters) for view in complete]
+    raised = holm([pair.test.value for pair in pairs])
+    rows = [
+        [p.candidate, len(p.repaired), len(p.regressed), f"{points(p.difference)} points", str(p.interval), str(p.test), f"{float(h):.3g}"]
+        for p, h in zip(pairs, raised, strict=True)
+    ]
+    header = [f"against {plain(decision.incumbent)}", "repaired", "regressed", "difference", "95% interval", "test", "p, Holm"]
+    names = [
+        f"{plain(p.candidate)} {word}: {', '.join(map(plain, ids[:40]))}{' …' if len(ids) > 40 else ''}."
+        for p in pairs
+        if p.candidate in decision.challenger
+        for word, ids in (("repaired", p.repaired), ("regressed", p.regressed))
+        if ids
+    ]
+    return _joined(
+        table(header, rows),
+        sentence(
+            *names,
+            "Repaired: resolved by the challenger and not by the incumbent; regressed: the other way round. A large p means that these "
+            "instances cannot tell the two apart, not that they are alike.",
+        ),
+    )
+
+
+def stability(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Shown:
+    """How often each candidate comes first if the instances are drawn again, under the picker and under the rule's key."""
+    keys: dict[str, tuple[Reduction, ...]] = {f"picker: {', '.join(map(name_of, decision.picker))}": decision.picker}
+    keys[f"rule: {', '.join(map(name_of, rule.key))}"] = rule.key
+    found = [selection_stability(campaign, key, count_as_fail=rule.count_as_fail) for key in keys.values()]
+    gaps = [f"{name} {answer}." for name, answer in zip(keys, found, strict=True) if isinstance(answer, Unavailable)]
+    known = {name: answer for name, answer in zip(keys, found, strict=True) if not isinstance(answer, Unavailable)}
+    if not known:
+        return sentence(*gaps)
+    names = list(next(iter(known.values())).wins)
+    rows = [[name, *(percent(s.wins.get(name, Fraction(0))) for s in known.values())] for name in names]
+    rows.append(["tie for first", *(percent(s.tie) for s in known.values())])
+    how = next(iter(known.values()))
+    exact = "all resamples, exact" if how.error is None else f"{how.resamples} resamples, seed {how.seed}, error up to {how.error:.3f}"
+    return _joined(
+        table(["comes first alone", *known], rows),
+        sentence(
+            *gaps,
+            f"Instances drawn again with replacement ({how.note}; {exact}). This says how much the choice hangs on these instances; it is "
+            "not the probability that a candidate is best.",
+        ),
+    )
+
+
+def chance(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Shown:
+    """How many candidates were tried, and how often this gate would promote the best of them if none differed from the incumbent."""
+    tried = sum(s.candidate != decision.incumbent for s in decision.standings)
+    lead = f"{tried} challenger{'s' if tried > 1 else ''} tried."
+    try:
+        answer = false_promotion(rule, pooled_chances(campaign, rule.count_as_fail), len(campaign.repetitions), tried)
+    except EvalkitError as gap:
+        return sentence(lead, f"How often this gate would promote by chance is unavailable: {gap}")
+    if isinstance(answer, Unavailable):
+        return sentence(lead, f"How often this gate would promote by chance is {answer}.")
+    return sentence(
+        f"{lead} If none of them differed from the incumbent, this gate would still find the best of them above it in "
+        f"{answer.share:.0%} of campaigns like this one{', before the margin is tested' if rule.margin is not None else ''}.",
+        f"{answer}.",
+        "The model of no difference: on each instance every candidate passes each repetition with that instance's pooled rate, independently.",
+        "A rule with a strict improvement and few instances promotes by luck often; more instances, a margin or fresh instances make it rarer.",
+    )
+
+
+def mix_coverage(reference: Reference, comparison: Comparison) -> Shown:
+    """Assessed of requested, and the worst and best case of each rate over all verdicts that are still missing."""
+    pair = comparison.before, comparison.after
+    if all(t.assessed == t.requested for t in pair):
+        return sentence(
+            f"Every request is assessed: {'; '.join(f'{plain(t.period)} {sum(t.assessed)} of {sum(t.requested)}' for t in pair)}."
+        )
+
+    def row(name: str, found: Callable[[], Bounds]) -> list[str]:
+        try:
+            ends = found()
+        except EvalkitError as gap:
+            return [name, f"unavailable: {gap.found}", "unavailable", "–"]
+        return [name, decimal(ends.low), decimal(ends.high), ends.coverage]
+
+    rows = [row(f"{plain(t.period)}, observed", lambda t=t: observed_bounds(t)) for t in pair]  # type: ignore[misc]
+    rows += [row(f"{plain(t.period)}, standardised", lambda t=t: standardised_bounds(t, reference)) for t in pair]  # type: ignore[misc]
+    rows.append(row("change at the reference mix", lambda: change_bounds(*pair, reference)))
+    try:
+        sign = change_bounds(*pair, reference).sign
+    except EvalkitError:
+        sign = None
+    direction = {1: "rises", 0: "stays", -1: "falls"}
+    verdict = "its direction is not decided" if sign is None else f"the rate {direction[sign]} whatever they are"
+    return _joined(
+        table(["rate", "worst case", "best case", "coverage"], rows),
+        sentence(f"Worst case: every request without a verdict fails; best case: every one passes. With the missing verdicts, {verdict}."),
+    )
+
+
+def mix_intervals(reference: Reference, comparison: Comparison) -> Shown:
+    """95 % intervals of the standardised rates and of their difference."""
+    if comparison.decomposition is None:
+        return sentence("Intervals are unavailable for the reason above.")
+    pair = comparison.before, comparison.after
+    rows = [[plain(t.period), percent(rate or 0), str(mover(t, reference))] for t, rate in zip(pair, comparison.standardised, strict=True)]
+    first, second = comparison.standardised
+    rows.append(["difference", f"{points((second or 0) - (first or 0))} points", str(mover_difference(*pair, reference))])
+    return _joined(
+        table(["standardised rate", "estimate", "95% interval"], rows),
+        sentence(
+            "The intervals assume independent requests. Several requests of one user or workflow would make them wider; counts alone cannot show that."
+        ),
+    )
