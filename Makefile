@@ -27,7 +27,9 @@ lab: $(READY)  ## JupyterLab on the tutorials
 	$(VENV) -m jupyter lab notebooks
 
 outputs: $(READY)  ## re-execute every notebook in place; no byte changes when nothing changed
-	$(VENV) -m jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False --log-level=ERROR $(NOTEBOOKS)
+	$(VENV) -m jupyter nbconvert --to notebook --execute --inplace --log-level=ERROR --ExecutePreprocessor.record_timing=False \
+	  --ClearMetadataPreprocessor.enabled=True --ClearMetadataPreprocessor.clear_cell_metadata=False \
+	  --ClearMetadataPreprocessor.preserve_nb_metadata_mask="{'kernelspec', ('language_info', 'name')}" $(NOTEBOOKS)
 
 class: $(READY)  ## the tutorials without outputs and solutions, for a teacher
 	$(VENV) -m evalkit.lesson class

@@ -54,7 +54,8 @@ class Picture:
         # An untrusted notebook does not show image/svg+xml, and nbconvert drops alt text that metadata holds.
         data = base64.b64encode(self.svg.encode()).decode("ascii")
         image = f'<img alt="{html.escape(self.alt)}" src="data:image/svg+xml;base64,{data}" style="max-width:100%">'
-        return {"text/html": image, "text/plain": self.alt}
+        # JupyterLab shows the first line of a folded output; a blank one gives no answer away.
+        return {"text/html": f" \n{image}", "text/plain": self.alt}
 
 
 def inversion(

@@ -84,6 +84,10 @@ def rerun(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Shown:
     return Shown(shown.html, shown.text, {"header": header, "rows": rows}, RERUN_MIME)
 
 
+def _ends(found: Interval | Unavailable) -> str:
+    return str(found) if isinstance(found, Unavailable) else f"{found.low:.3f} to {found.high:.3f}"
+
+
 def _resolved(view: Instances) -> int:
     return int((view.passed == view.planned).sum())
 
@@ -140,10 +144,19 @@ def compared(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Shown
     pairs = [paired(view, theirs, at_least=len(campaign.repetitions), clusters=campaign.clusters) for view in complete]
     raised = holm([pair.test.value for pair in pairs])
     rows = [
-        [p.candidate, len(p.repaired), len(p.regressed), f"{points(p.difference)} points", str(p.interval), str(p.test), f"{float(h):.3g}"]
+        [
+            p.candidate,
+            len(p.repaired),
+            len(p.regressed),
+            f"{points(p.difference)} points",
+            _ends(p.interval),
+            f"{float(p.test.value):.3g}",
+            f"{float(h):.3g}",
+        ]
         for p, h in zip(pairs, raised, strict=True)
     ]
-    header = [f"against {plain(decision.incumbent)}", "repaired", "regressed", "difference", "95% interval", "test", "p, Holm"]
+    methods = dict.fromkeys([*(p.interval.method for p in pairs if isinstance(p.interval, Interval)), *(p.test.method for p in pairs)])
+    header = [f"against {plain(decision.incumbent)}", "repaired", "regressed", "difference", "95% interval", "p", "p, Holm"]
     names = [
         f"{plain(p.candidate)} {word}: {', '.join(map(plain, ids[:40]))}{' …' if len(ids) > 40 else ''}."
         for p in pairs
@@ -155,6 +168,7 @@ def compared(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Shown
         table(header, rows),
         sentence(
             *names,
+            f"Methods: {'; '.join(methods)}; Holm over {len(pairs)} comparisons.",
             "Repaired: resolved by the challenger and not by the incumbent; regressed: the other way round. A large p means that these "
             "instances cannot tell the two apart, not that they are alike.",
         ),
@@ -239,12 +253,14 @@ def mix_intervals(reference: Reference, comparison: Comparison) -> Shown:
     if comparison.decomposition is None:
         return sentence("Intervals are unavailable for the reason above.")
     pair = comparison.before, comparison.after
-    rows = [[plain(t.period), percent(rate or 0), str(mover(t, reference))] for t, rate in zip(pair, comparison.standardised, strict=True)]
+    rows = [
+        [plain(t.period), percent(rate or 0), _ends(mover(t, reference))] for t, rate in zip(pair, comparison.standardised, strict=True)
+    ]
     first, second = comparison.standardised
-    rows.append(["difference", f"{points((second or 0) - (first or 0))} points", str(mover_difference(*pair, reference))])
+    rows.append(["difference", f"{points((second or 0) - (first or 0))} points", _ends(mover_difference(*pair, reference))])
     return _joined(
         table(["standardised rate", "estimate", "95% interval"], rows),
         sentence(
-            "The intervals assume independent requests. Several requests of one user or workflow would make them wider; counts alone cannot show that."
+            "MOVER with Wilson limits. The intervals assume independent requests. Several requests of one user or workflow would make them wider; counts alone cannot show that."
         ),
     )

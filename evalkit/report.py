@@ -91,6 +91,7 @@ def release(
     reference: str = "",
 ) -> Release:
     """Read and decide as the release report does; the parameters are the notebook's. Bundled data have the incumbent BASELINE."""
+    _refuse_other_than_text(locals())
     data = read_campaign(campaign, inventory=inventory, repetition=repetition)
     release_rule = read_rule(rule)
     if release_rule.required_repetitions is not None:
@@ -105,6 +106,7 @@ def release(
 
 def mix(*, tallies: str = "", baseline: str = "", candidate: str = "", reference: str = "", blocking_groups: str = "") -> Mix:
     """Read and compare as the mix report does; with more than two periods the pair must be named."""
+    _refuse_other_than_text(locals())
     found = read_tallies(tallies)
     names = list(found)
     if not tallies and not baseline and not candidate:
@@ -124,6 +126,15 @@ def mix(*, tallies: str = "", baseline: str = "", candidate: str = "", reference
         if name not in found[candidate].groups:
             raise MixError(f"no blocking group {quote(name)}", "one of " + listing(found[candidate].groups), "correct the name")
     return Mix(found, declared, compare(found[baseline], found[candidate], declared, groups), not tallies)
+
+
+def _refuse_other_than_text(parameters: Mapping[str, object]) -> None:
+    """Plain papermill turns 007 into 7 on its way here; a number can no longer say which text it was."""
+    for name, value in parameters.items():
+        if not isinstance(value, str):
+            raise InputError(
+                f"{quote(value)} ({type(value).__name__}) for parameter {name}", "text", f"pass it with papermill's -r: -r {name} VALUE"
+            )
 
 
 def run(kind: str, given: Sequence[tuple[str, str]], output: Path, *, parameter_file: Path | None = None) -> int:

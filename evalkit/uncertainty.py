@@ -10,7 +10,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import NormalDist
@@ -253,8 +253,6 @@ def tango(b: int, c: int, n: int, *, confidence: float = 0.95) -> Interval:
     >>> print(tango(0, 0, 10))
     -0.278 to 0.278 (Tango, 95%; assumes independent instances)
     """
-    from scipy.optimize import brentq
-
     _discordant(b, c)
     _counts(b + c, n)
     z = _z(confidence)
@@ -267,8 +265,8 @@ def tango(b: int, c: int, n: int, *, confidence: float = 0.95) -> Interval:
 
     estimate = (b - c) / n
     # At the estimate itself the score is 0, and 0/0 where all pairs agree or all differ one way.
-    low = -1.0 if c == n else brentq(excess, -1, estimate - _EDGE, args=(1,), xtol=1e-12)
-    high = 1.0 if b == n else brentq(excess, estimate + _EDGE, 1, args=(-1,), xtol=1e-12)
+    low = -1.0 if c == n else _root(lambda d: excess(d, 1), -1, estimate - _EDGE)
+    high = 1.0 if b == n else _root(lambda d: excess(d, -1), estimate + _EDGE, 1)
     return Interval(float(low), float(high), f"Tango, {confidence:.0%}", "assumes independent instances")
 
 
@@ -642,6 +640,14 @@ def _z(confidence: float) -> float:
     if not 0 < confidence < 1:
         raise InputError(f"confidence {confidence}", "a share between 0 and 1, such as 0.95", "correct it")
     return NormalDist().inv_cdf(0.5 + confidence / 2)
+
+
+def _root(falling: Callable[[float], float], low: float, high: float) -> float:
+    """Where a falling function crosses zero, by bisection; importing scipy.optimize would cost a report more than all else."""
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if falling(middle) > 0 else (low, middle)
+    return (low + high) / 2
 
 
 def _t(freedom: float, quantile: float) -> float:
