@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
 import subprocess
 import sys
@@ -13,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from evalkit import report
 from evalkit.__main__ import main
+from evalkit.errors import EvalkitError
 from evalkit.records import bundled
 from evalkit.report import FILES, LOCK, verify
 
@@ -56,6 +57,7 @@ def bundled_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_bundled_campaign_promotes_claude_over_baseline_with_status_0(bundled_run: Path) -> None:
     assert decision(bundled_run)["labels"] == {"highest_mean": ["MERGE"], "winner": ["CLAUDE"], "verdict": "promote"}
     assert {path.name for path in bundled_run.iterdir()} == {*FILES, LOCK}
+    assert (bundled_run / "rerun.csv").read_text() == "candidate,instance,repetition,reason,could_change_verdict,detail\n"
     summary = (bundled_run / "summary.md").read_text()
     assert summary.startswith("Demonstration data")
     assert "PROMOTE: CLAUDE may replace BASELINE" in summary
@@ -69,9 +71,9 @@ def test_the_run_ends_with_the_verdict_and_the_counts(tmp_path: Path, capsys: py
     assert "MERGE: 6 of 12 cells passed, key 1, 1/2" in told
 
 
-def test_with_the_mean_as_the_rule_merge_replaces_baseline(tmp_path: Path) -> None:
-    assert release(tmp_path / "out", incumbent="BASELINE", campaign=CAMPAIGN, rule=FIXTURES / "mean_rule.json") == 0
-    assert decision(tmp_path / "out")["challenger"] == ["MERGE"]
+def test_with_the_mean_as_the_rule_merge_replaces_baseline() -> None:
+    found = report.release(incumbent="BASELINE", campaign=str(CAMPAIGN), rule=str(FIXTURES / "mean_rule.json")).decision
+    assert (found.verdict, found.challenger) == ("promote", ("MERGE",))
 
 
 def test_one_missing_cell_of_claude_makes_it_ineligible_but_visible(tmp_path: Path) -> None:
@@ -80,7 +82,29 @@ def test_one_missing_cell_of_claude_makes_it_ineligible_but_visible(tmp_path: Pa
     record = decision(tmp_path / "out")
     assert record["candidates"]["CLAUDE"]["place"] is None
     assert record["candidates"]["CLAUDE"]["missing"] == {"absent": 1}
-    assert "11 of 12" in (tmp_path / "out" / "report.html").read_text()
+    assert "CLAUDE is not ranked: 11 of 12 cells (1 absent)" in (tmp_path / "out" / "report.html").read_text()
+    assert (tmp_path / "out" / "rerun.csv").read_text().splitlines()[1] == "CLAUDE,i6,1,absent,no,"
+    text = (FIXTURES / "fail_closed_rule.json").read_text().replace('"complete"', '"decided"')
+    (tmp_path / "rule.json").write_text(text)
+    by_bounds = report.release(campaign=str(path), incumbent="BASELINE", rule=str(tmp_path / "rule.json")).decision
+    assert (by_bounds.verdict, by_bounds.challenger) == ("promote", ("CLAUDE",))
+
+
+REFUSED = [
+    ({"campaign": str(CAMPAIGN)}, "found no incumbent; expected the candidate in use now: BASELINE, CLAUDE, MERGE"),
+    ({"campaign": str(CAMPAIGN), "incumbent": "none"}, "found incumbent none and a rule without a floor"),
+    ({"campaign": str(CAMPAIGN), "incumbent": "Claude"}, "found incumbent 'Claude'; expected one of BASELINE, CLAUDE, MERGE"),
+    ({"picker": "__import__('os')"}, "found reduction"),
+    ({"sign_offs": "safety"}, "found sign-off 'safety'; expected role=name"),
+    ({"campaign": 7}, "found 7 (int) for parameter campaign; expected text"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "sentence"), REFUSED)
+def test_what_cannot_be_decided_is_refused_in_one_sentence(parameters, sentence) -> None:
+    with pytest.raises(EvalkitError) as refusal:
+        report.release(**parameters)
+    assert sentence in str(refusal.value)
 
 
 @pytest.mark.parametrize(
@@ -88,14 +112,10 @@ def test_one_missing_cell_of_claude_makes_it_ineligible_but_visible(tmp_path: Pa
     [
         ({"campain": "x.csv"}, "found parameter campain; expected one of campaign, incumbent"),
         ({"campaign": "nowhere.csv", "incumbent": "x"}, "nowhere.csv: found no readable file"),
-        ({"campaign": CAMPAIGN}, "found no incumbent; expected the candidate in use now: BASELINE, CLAUDE, MERGE"),
-        ({"campaign": CAMPAIGN, "incumbent": "none"}, "found incumbent none and a rule without a floor"),
-        ({"campaign": CAMPAIGN, "incumbent": "Claude"}, "found incumbent 'Claude'; expected one of BASELINE, CLAUDE, MERGE"),
-        ({"picker": "__import__('os')"}, "found reduction"),
-        ({"sign_offs": "safety"}, "found sign-off 'safety'; expected role=name"),
+        REFUSED[1],  # from inside the notebook
     ],
 )
-def test_bad_input_is_refused_with_status_12_and_one_sentence(tmp_path, capsys, parameters, sentence) -> None:
+def test_a_refused_run_ends_with_status_12_and_one_sentence(tmp_path, capsys, parameters, sentence) -> None:
     assert release(tmp_path / "out", **parameters) == 12
     out, err = capsys.readouterr()
     assert sentence in err
@@ -133,7 +153,8 @@ def test_a_parameter_file_keeps_text_as_text_and_the_command_line_wins(tmp_path:
     (tmp_path / "p.yaml").write_text(f"campaign: {path}\nincumbent: 007\n")
     assert command("report", "release", "-f", tmp_path / "p.yaml", "-o", tmp_path / "out") == 0
     assert decision(tmp_path / "out")["incumbent"] == "007"
-    assert command("report", "release", "-f", tmp_path / "p.yaml", "-p", "incumbent", "CLAUDE", "-o", tmp_path / "out") == 10
+    notebook = bundled("notebooks/report_release.ipynb")
+    assert report._parameters(notebook, [("incumbent", "CLAUDE")], tmp_path / "p.yaml")["incumbent"] == "CLAUDE"
 
 
 @pytest.mark.parametrize(
@@ -194,18 +215,16 @@ def test_a_reference_is_written_from_a_period_and_ties_that_period_with_itself(t
     assert '"complex": "9/10"' in capsys.readouterr().out
     assert command(*words, "-o", target) == 0
     assert command(*words, "-o", target) == 12
-    given = ("-p", "tallies", FIXTURES / "traffic_mix.csv", "-p", "baseline", "baseline", "-p", "candidate", "candidate")
-    assert command("report", "mix", *given, "-p", "reference", target, "-o", tmp_path / "out") == 0
-    record = decision(tmp_path / "out")
+    record = report.mix(reference=str(target)).record
     assert record["observed"][0] == record["standardised"][0] == "9/20"
 
 
-def test_the_step_summary_of_a_workflow_gets_the_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_step_summary_of_a_workflow_gets_the_verdict(tmp_path: Path, bundled_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "step.md"
     target.write_text("before\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(target))
-    assert release(tmp_path / "out") == 0
-    assert target.read_text() == "before\n" + (tmp_path / "out" / "summary.md").read_text()
+    report.step_summary((bundled_run / "summary.md").read_text())
+    assert target.read_text() == "before\n" + (bundled_run / "summary.md").read_text()
 
 
 HOSTILE = ["<script>alert(1)</script>", "*bold* $x^2$ | `a`", "\u202egnp.exe", "x" * 500, "](http://a.b)", "&lt;b&gt;", "'\"><img src=x>"]
@@ -244,7 +263,9 @@ def test_the_page_needs_no_network_and_shows_no_code(bundled_run: Path) -> None:
     assert len(page) < 2_000_000
 
 
-def test_plain_papermill_gives_the_same_decision_from_any_folder(tmp_path: Path, bundled_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plain_papermill_gives_the_same_decision_from_any_folder(
+    tmp_path: Path, bundled_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import papermill
 
     write(tmp_path / "mine.csv", rows())
@@ -257,12 +278,13 @@ def test_plain_papermill_gives_the_same_decision_from_any_folder(tmp_path: Path,
 
 
 def test_optimised_python_refuses_and_decides_alike(tmp_path: Path) -> None:
-    def call(*words: str) -> int:
-        environment = {**os.environ, "PYTHONOPTIMIZE": "1"}
-        return subprocess.run([sys.executable, "-m", "evalkit", *words], cwd=tmp_path, env=environment, capture_output=True, check=False).returncode
+    code = "import sys; from evalkit import report; print(report.release(campaign=sys.argv[1], incumbent=sys.argv[2]).decision.verdict)"
 
-    assert call("report", "release", "-o", "out") == 0
-    assert call("report", "release", "-p", "campaign", str(CAMPAIGN), "-o", "out") == 12
+    def call(incumbent: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-O", "-c", code, str(CAMPAIGN), incumbent], capture_output=True, text=True, check=False)
+
+    assert call("BASELINE").stdout == "promote\n"
+    assert "found no incumbent" in call("").stderr
 
 
 def test_tau_bench_airline_runs_from_the_command_line(tmp_path: Path) -> None:
@@ -273,3 +295,11 @@ def test_tau_bench_airline_runs_from_the_command_line(tmp_path: Path) -> None:
     page = (tmp_path / "out" / "report.html").read_text()
     for rate in ("0.420", "0.273", "0.220", "0.200"):
         assert rate in page
+
+
+def test_a_margin_is_one_more_condition_and_quotes_the_limit_that_decided(tmp_path: Path) -> None:
+    text = (FIXTURES / "fail_closed_rule.json").read_text().replace('"coverage"', '"margin": "0", "coverage"')
+    (tmp_path / "rule.json").write_text(text)
+    found = report.release(rule=str(tmp_path / "rule.json")).decision
+    assert found.verdict == "keep the incumbent"
+    assert re.fullmatch(r"difference 0\.167, lower limit -0\.\d{3} \(Tango, 95%\)", found.conditions[-1].numbers)
