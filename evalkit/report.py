@@ -34,7 +34,7 @@ from .evidence import RERUN_MIME
 from .records import bundled, canonical, decision_record, mix_record, read_reference, read_rule, write_whole
 from .reweighting import Comparison, Reference, Tally, compare, is_bound
 from .show import DECISION_MIME, DEMONSTRATION
-from .sources import read_campaign, read_tallies
+from .sources import files_of, read_campaign, read_tallies
 from .uncertainty import with_margin
 
 __all__ = ["Mix", "Release", "mix", "release", "run", "verify"]
@@ -87,12 +87,32 @@ def release(
     picker: str = "cell_mean",
     sign_offs: str = "",
     inventory: str = "",
-    repetition: str = "repetition",
     reference: str = "",
+    repetition: str = "repetition",
+    candidate_names: str = "",
+    columns: str = "",
+    scorer: str = "",
+    passes: str = "",
+    group: str = "",
+    task: str = "",
+    accept: str = "",
+    keep: str = "",
 ) -> Release:
     """Read and decide as the release report does; the parameters are the notebook's. Bundled data have the incumbent BASELINE."""
     _refuse_other_than_text(locals())
-    data = read_campaign(campaign, inventory=inventory, repetition=repetition)
+    data = read_campaign(
+        campaign,
+        candidate_names=candidate_names,
+        scorer=scorer,
+        passes=passes,
+        group=group,
+        task=task,
+        repetition=repetition,
+        accept=accept,
+        keep=keep,
+        columns=columns,
+        inventory=inventory,
+    )
     release_rule = read_rule(rule)
     if release_rule.required_repetitions is not None:
         data = data.require(release_rule.required_repetitions)
@@ -232,11 +252,13 @@ def verify(output: Path) -> list[str]:
         kind, parameters, inputs, outputs = (provenance[key] for key in ("kind", "parameters", "inputs", "outputs"))
         arguments = {str(name): str(value) for name, value in parameters.items()}
         differences = [f"{name} is not the file that the run wrote" for name, digest in outputs.items() if _sha256(output / name) != digest]
-        differences += [
-            f"{name} {plain(entry['path'])} changed since the run"
-            for name, entry in inputs.items()
-            if _sha256(Path(entry["path"])) != entry["sha256"]
-        ]
+        now = _inputs(arguments)
+        files = {
+            **{file: "" for entry in now.values() for file in entry},
+            **{file: digest for entry in inputs.values() for file, digest in entry.items()},
+        }
+        found = {file: digest for entry in now.values() for file, digest in entry.items()}
+        differences += [f"input {plain(file)} changed since the run" for file, digest in files.items() if found.get(file) != digest]
         again = (release(**arguments) if kind == "release" else mix(**arguments)).record
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(
@@ -330,9 +352,11 @@ def _yaml(path: Path) -> dict[str, str]:
 
 
 def _inputs(parameters: Mapping[str, str | int]) -> dict[str, dict[str, str]]:
-    """Path and digest of each input that is a file of the user's."""
+    """The digest of every file of the user's that the run reads, under the parameter that names it."""
+    given = {name: str(parameters[name]) for name in INPUTS if parameters.get(name)}
     return {
-        name: {"path": str(parameters[name]), "sha256": _sha256(Path(str(parameters[name])))} for name in INPUTS if parameters.get(name)
+        name: {str(file): _sha256(file) for file in (files_of(path) if name == "campaign" else [Path(path)])}
+        for name, path in given.items()
     }
 
 

@@ -249,6 +249,7 @@ def read(campaign: Campaign, decision: Decision) -> Shown:
     """What was read: rows, the grid, and each candidate's cells by outcome and reason."""
     notes = [
         f"{campaign.rows} rows read: {len(campaign.candidates)} candidates x {len(campaign.instances)} instances x {len(campaign.repetitions)} repetitions.",
+        *campaign.notes,
         *(f"{key}: {value}" for key, value in campaign.bindings.items()),
     ]
     rows = [[s.candidate, s.coverage.planned, s.passed, s.failed, str(s.coverage)] for s in decision.standings]
