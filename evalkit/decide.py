@@ -83,7 +83,7 @@ class ReleaseRule:
             raise RuleError(f"coverage {quote(self.coverage)}", " or ".join(COVERAGES), "correct the rule")
         if self.margin is not None and unit_of(self.reduction) != "instances":
             raise RuleError(f"a margin for {name_of(self.reduction)}", "a reduction that counts instances", "leave the margin out")
-        if not 0 <= (self.margin or 0) < 1 or not 0 < self.alpha < Fraction(1, 2):
+        if not 0 <= rational(0 if self.margin is None else self.margin) < 1 or not 0 < rational(self.alpha) < Fraction(1, 2):
             raise RuleError(f"margin {self.margin}, alpha {self.alpha}", "0 <= margin < 1 and 0 < alpha < 1/2", "correct the rule")
         if self.required_repetitions is not None and not self.required_repetitions:
             raise RuleError("no required repetition", "at least one", "name them, or leave every planned one required")

@@ -13,24 +13,25 @@ import io
 import math
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._exact import decimal, percent, points
+from ._exact import decimal, is_exact, percent, points
 from .campaign import MISSING, OUTCOMES, PASS, Campaign, Coverage, Instances
 from .decide import RankKey, rank, rank_key
-from .errors import CoverageError, InputError, plain, quote
+from .errors import CoverageError, InputError, listing, plain, quote
 from .reductions import Reduction, cell_mean, counted, fail_closed, name_of, pass_hat, unit_of
 from .reweighting import Reference, Tally, decompose, group_rates, observed_mix, observed_rate, reverses, standardise
 
-__all__ = ["Picture", "areas", "dial", "inversion", "mix_lines"]
+__all__ = ["Estimate", "Picture", "areas", "dial", "intervals", "inversion", "mix_lines"]
 
 _BLUE, _VERMILLION, _GREY, _INK, _FAINT = "#0072B2", "#D55E00", "#6B6B6B", "#1A1A1A", "#C8C8C8"
 _DARK = {_BLUE: "#00578A", _VERMILLION: "#9E4300", _GREY: _INK}  # the same hues, dark enough for text
@@ -38,6 +39,7 @@ _TITLE, _BODY, _SMALL = 17.0, 14.0, 12.5  # text sizes in CSS pixels; 12 is 9 pt
 _EDGE = 20.0
 _LETTERS = {"absent": "a", "error": "e", "timeout": "t", "cancelled": "c", "ungraded": "u"}
 _MOST_GRID = (12, 6, 4)  # instances, repetitions and candidates that a grid of letters still shows
+_MOST_ROWS = 13  # of a figure of intervals
 _MARKERS = "Dv^<>pP*XhdH8"
 _DASHES = ((0, (1, 1.5)), (0, (6, 2)), (0, (3, 1, 1, 1)), (0, (8, 2, 2, 2)), (0, (2, 2)))
 
@@ -104,6 +106,37 @@ def areas(before: Tally, after: Tally, reference: Reference) -> Picture:
     """
     with _style():
         return _areas(_periods(before, after, reference), reference).picture()
+
+
+class Estimate(NamedTuple):
+    """A row of ``intervals``: what was counted, its interval or, in ``note``, why there is none.
+
+    ``missing`` is the worst and the best case over what has no verdict yet; a row without a ``point`` still shows it.
+    """
+
+    name: str
+    counts: str
+    point: int | Fraction | None
+    low: float | None = None
+    high: float | None = None
+    note: str = ""
+    missing: tuple[int | Fraction, int | Fraction] | None = None
+
+
+def intervals(rows: Sequence[Estimate], *, title: str, unit: str, difference: bool = False) -> Picture:
+    """Draw up to 13 counts with their intervals on one axis, 0 to 1, or -1 to 1 for a ``difference``.
+
+    ``title`` is the claim, ``unit`` says what is counted and which interval is drawn. A plain tuple in the order of
+    ``Estimate`` is a row too. Raises: InputError for no row or too many, for a number off the axis, or for a row with neither
+    an interval nor a note.
+    """
+    kept, least = [Estimate(*row) for row in rows], -1 if difference else 0
+    if not 1 <= len(kept) <= _MOST_ROWS:
+        raise InputError(f"{len(kept)} rows", f"1 to {_MOST_ROWS}", "draw fewer rows at a time")
+    for row in kept:
+        _check_row(row, least)
+    with _style():
+        return _intervals(kept, plain(title), plain(unit), least).picture()
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------
@@ -589,18 +622,19 @@ def _bars(page: _Page, rows: Sequence[_Row], row: _Row, reductions: Sequence[Red
 
 def _key_to_cells(rows: Sequence[_Row], lettered: bool) -> str:
     """One line under the cells: what a mark means, and each reason for a missing cell."""
-    counts: dict[str, int] = {}
-    as_fail: dict[str, int] = {}
+    counts: Counter[str] = Counter()
+    as_fail: Counter[str] = Counter()
     for row in rows:
-        for into, source in ((counts, row.coverage.missing), (as_fail, row.coverage.counted_as_fail)):
-            for reason, n in source.items():
-                into[reason] = into.get(reason, 0) + n
+        counts.update(row.coverage.missing)
+        as_fail.update(row.coverage.counted_as_fail)
+
+    def told(reasons: Mapping[str, int]) -> str:
+        return ", ".join(f"{_LETTERS[reason] + ' ' if lettered else ''}{reason} ({n})" for reason, n in reasons.items())
+
     marks = "T passed, F failed" if lettered else "Filled: passed. White: failed"
     outline = ". Outlined: every repetition passed (resolved)."
-    told = [f"{_LETTERS[reason] + ' ' if lettered else ''}{reason} ({n})" for reason, n in counts.items()]
-    missing = f" {'Dashed' if lettered else 'Black'}: no verdict, neither pass nor fail: {', '.join(told)}." if told else ""
-    told = [f"{_LETTERS[reason] + ' ' if lettered else ''}{reason} ({n})" for reason, n in as_fail.items()]
-    return marks + outline + missing + (f" Counted as fail by the rule: {', '.join(told)}." if told else "")
+    missing = f" {'Dashed' if lettered else 'Black'}: no verdict, neither pass nor fail: {told(counts)}." if counts else ""
+    return marks + outline + missing + (f" Counted as fail by the rule: {told(as_fail)}." if as_fail else "")
 
 
 def _slopes(title: str, rows: Sequence[_Row], reductions: Sequence[Reduction], places: Sequence[Mapping[str, int]],
@@ -1016,3 +1050,72 @@ def _columns(page: _Page, period: _Period, shares: Mapping[str, Fraction], place
             page.text(x, floor + 58, f"{_pct(shares[group])} share", _SMALL, align="center")
         else:
             page.text(x, floor + 24, str(n + 1), _SMALL, bold=True, align="center")
+
+
+# --- intervals --------------------------------------------------------------------------------------------------------
+
+
+def _check_row(row: Estimate, least: int) -> None:
+    """Refuse what would be drawn off the axis, and a row that says nothing."""
+    exact = [number for number in (row.point, *(row.missing or ())) if number is not None]
+    ends = [end for end in (row.low, row.high) if end is not None]
+    ordered = all(list(pair) == sorted(pair) for pair in (ends, row.missing or ()))
+    inside = all(least <= number <= 1 for number in (*exact, *ends))  # a nan is nowhere
+    if not all(map(is_exact, exact)) or len(ends) == 1 or not ordered or not inside:
+        raise InputError(
+            f"{quote(row.name)} with {listing([str(number) for number in (*exact, *ends)]) or 'half an interval'}",
+            f"an exact point, low <= high, both or neither, all from {least} to 1",
+            "correct the row, or draw a difference as one",
+        )
+    if not ends and not row.note:
+        raise InputError(f"{quote(row.name)} without an interval or a note", "one of them", "say in the note why there is no interval")
+
+
+def _signed(number: Fraction | float, least: int) -> str:
+    words = f"{number:.3f}" if isinstance(number, float) else decimal(number)
+    return ("+" if least and number > 0 else "") + words.replace("-", "\u2212")
+
+
+def _intervals(rows: Sequence[Estimate], title: str, unit: str, least: int) -> _Page:
+    """A row a count: its name, its interval on the shared axis, and the numbers."""
+    page = _Page(800, title)
+    page.lines(unit, _SMALL, colour=_GREY)
+    x0, x1, right = 226.0, 496.0, 520.0
+
+    def at(number: Fraction | float) -> float:
+        return x0 + (x1 - x0) * (float(number) - least) / (1 - least)
+
+    told, details = [], []
+    for row in rows:
+        value = "" if row.point is None else _signed(Fraction(row.point), least)
+        ends = "" if row.low is None or row.high is None else f"({_signed(row.low, least)} to {_signed(row.high, least)})"
+        cases = f"worst to best case: {' to '.join(_signed(Fraction(case), least) for case in row.missing)}" if row.missing else ""
+        parts = [plain(part) for part in (f"{value} {ends}".strip(), cases, row.note) if part]
+        details.append([_fit(line, 260, _SMALL) for part in parts for line in _wrap(part, 260, _SMALL)])
+        told.append(f"{_said(row.name)}: " + ", ".join([plain(row.counts), *parts]))
+    steps = [18.0 * (1 + len(lines)) + 12 for lines in details]
+    head, bottom = page.y + 20, page.y + 40 + sum(steps)
+    for n in range(5):
+        tick = least + Fraction(n * (1 - least), 4)
+        page.text(at(tick), head, _signed(tick, least).rstrip("0").rstrip("."), _SMALL, colour=_GREY, align="center")
+        page.line([at(tick)] * 2, [head + 12, bottom], _INK if least and not tick else _FAINT)
+    page.y = head + 20
+    for row, lines, step in zip(rows, details, steps, strict=True):
+        y = page.y + (step - 12) / 2
+        page.text(_EDGE, y, _fit(row.name, x0 - 24 - _EDGE, bold=True), bold=True)
+        if row.missing:
+            low, high = map(at, row.missing)
+            page.boxes([(low, y - 10, high - low, 20)], fill="white", edge=_GREY, width=1.4, over=1.6)
+        if row.low is not None and row.high is not None:
+            page.curve([at(row.low), at(row.high)], [y, y], color=_BLUE, linewidth=2.6 * 0.75, marker="|", markersize=12 * 0.75,
+                       markeredgewidth=2.6 * 0.75, zorder=2, solid_capstyle="butt")  # fmt: skip
+        if row.point is not None:
+            page.mark(at(row.point), y, "o", _BLUE)
+        page.text(right, page.y + 7, _fit(row.counts, 260, bold=True), bold=True)
+        for n, line in enumerate(lines, 1):
+            page.text(right, page.y + 7 + 18 * n, line, _SMALL)
+        page.y += step
+    page.y = bottom + 8
+    bars = " Open bar: from the worst to the best case over what is missing." if any(row.missing for row in rows) else ""
+    page.lines(f"Dot: what was counted. Line: its interval.{bars}", _SMALL, colour=_GREY)
+    return page.finish(f"{title}. {unit}: " + "; ".join(told) + ".")

@@ -45,8 +45,9 @@ img { display: block; max-width: 100%; height: auto; background: #fff; border-ra
   body { font-size: 10pt; } main { max-width: none; padding: 0; }
   .verdict { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   h2 { margin-top: 1.4rem; } h2, p:has(+ .table) { break-after: avoid; } p, li, tr, img { break-inside: avoid; } p { orphans: 3; widows: 3; }
-  .table, .picture { overflow: visible; } table { font-size: 9.5pt; } thead { display: table-header-group; }
-  th, td { overflow-wrap: anywhere; max-width: none !important; padding: .25rem .5rem; } .picture img { max-width: 14cm; }
+  .table, .picture { overflow: visible; } table { font-size: 9pt; } thead { display: table-header-group; }
+  th, td, td:last-child { overflow-wrap: anywhere; max-width: none; padding: .25rem .28rem; } thead th { min-width: 4em; }
+  td[style*="right"] { overflow-wrap: normal; } .picture img { max-width: 14cm; }
 }
 """
 # Nothing is fetched and nothing runs, even where a name in a table were markup.

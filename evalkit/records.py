@@ -166,6 +166,7 @@ def read_rule(path: str | os.PathLike[str] = "") -> ReleaseRule:
         if repetitions != EVERY_PLANNED:
             fields.left["required_repetitions"] = repetitions
             repetitions = fields.texts("required_repetitions")
+        alpha = fields.number("alpha", None)  # zero is refused, not the default
         limits = []
         for entry in fields.take("limits", list, []):
             if type(entry) is not dict:
@@ -188,7 +189,7 @@ def read_rule(path: str | os.PathLike[str] = "") -> ReleaseRule:
             sign_offs=fields.texts("sign_offs"),
             coverage=fields.take("coverage", str, "complete"),
             margin=fields.number("margin", None),
-            alpha=fields.number("alpha", None) or Fraction(1, 20),
+            alpha=Fraction(1, 20) if alpha is None else alpha,
             unit_reason=fields.take("unit_reason", str, ""),
         )
         fields.done(_RULE_KEYS)

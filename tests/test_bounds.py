@@ -260,7 +260,7 @@ def test_a_decided_rule_promotes_over_a_missing_cell_that_cannot_matter() -> Non
     campaign = campaign_of({**FIXTURE, "CLAUDE": ["TT", "TT", "TF", "FF", "FF", "F?"]})
     withheld = decide(campaign, replace(read_rule(), floor=2), incumbent="BASELINE")
     assert (withheld.verdict, withheld.winner) == (UNDECIDED, ("MERGE",))
-    decision = decide_by_bounds(campaign, replace(read_rule(), floor=2), incumbent="BASELINE")
+    decision = decide_by_bounds(campaign, replace(read_rule(), coverage="decided", floor=2), incumbent="BASELINE")
     assert (decision.verdict, decision.winner, decision.challenger) == (PROMOTE, ("CLAUDE",), ("CLAUDE",))
     assert (decision.conditions[0].name, decision.conditions[0].numbers) == (
         "decided whatever the missing cells say",
@@ -272,7 +272,7 @@ def test_a_decided_rule_promotes_over_a_missing_cell_that_cannot_matter() -> Non
 def test_a_decided_rule_keeps_the_incumbent_where_no_completion_promotes() -> None:
     campaign = campaign_of({"A": ["T?", "FF", "FF"], "B": ["TT", "TT", "F?"]})
     assert decide(campaign, read_rule(), incumbent="B").verdict == UNDECIDED
-    decision = decide_by_bounds(campaign, read_rule(), incumbent="B")
+    decision = decide_by_bounds(campaign, replace(read_rule(), coverage="decided"), incumbent="B")
     assert decision.verdict == KEEP
     assert (decision.conditions[-1].state, decision.conditions[-1].name) == ("not met", "decided whatever the missing cells say")
 
@@ -280,12 +280,15 @@ def test_a_decided_rule_keeps_the_incumbent_where_no_completion_promotes() -> No
 def test_a_decided_rule_still_waits_for_signatures_and_for_cells_that_matter() -> None:
     campaign = campaign_of({"A": ["TT", "T?"], "B": ["FF", "FF"]})
     signed = replace(read_rule(), sign_offs=("safety",))
-    assert decide_by_bounds(campaign, signed, incumbent="B").verdict == UNDECIDED
-    assert decide_by_bounds(campaign, signed, incumbent="B", sign_offs={"safety": "Ada"}).verdict == PROMOTE
+    assert decide_by_bounds(campaign, replace(signed, coverage="decided"), incumbent="B").verdict == UNDECIDED
+    assert decide_by_bounds(campaign, replace(signed, coverage="decided"), incumbent="B", sign_offs={"safety": "Ada"}).verdict == PROMOTE
     open_case = campaign_of({"A": ["T?", "T?"], "B": ["FF", "FF"]})
-    assert decide_by_bounds(open_case, read_rule(), incumbent="B").verdict == UNDECIDED
+    assert decide_by_bounds(open_case, replace(read_rule(), coverage="decided"), incumbent="B").verdict == UNDECIDED
     blocking = campaign_of({"A": ["TT", "T?"], "B": ["FF", "FF"]}, groups=("x", "safety"))
-    assert decide_by_bounds(blocking, replace(read_rule(), blocking_groups=("safety",)), incumbent="B").verdict == UNDECIDED
+    assert (
+        decide_by_bounds(blocking, replace(read_rule(), coverage="decided", blocking_groups=("safety",)), incumbent="B").verdict
+        == UNDECIDED
+    )
 
 
 def test_an_unmeasured_cost_leaves_a_limit_open_and_the_report_says_so() -> None:
@@ -313,7 +316,7 @@ def test_a_required_repetition_that_nobody_ran_is_missing_in_the_plan() -> None:
     rows = rerun_rows(campaign, rule, incumbent="B")
     assert [(r.candidate, r.repetition) for r in rows] == [("A", "1"), ("B", "1")]
     assert {r.could_change_verdict for r in rows if r.candidate == "A"} == {"yes"}
-    assert decide_by_bounds(campaign, rule, incumbent="B").verdict == UNDECIDED
+    assert decide_by_bounds(campaign, replace(rule, coverage="decided"), incumbent="B").verdict == UNDECIDED
 
 
 def test_key_bounds_are_the_lowest_and_the_highest_key() -> None:
@@ -374,7 +377,7 @@ def test_winner_verdict_and_fewest_cells_equal_the_enumeration_of_every_completi
             assert said or not pivotal  # a "no" is proven
             could, proven = could + said, proven + pivotal
         open_cases += not answer.decided
-        by_bounds = decide_by_bounds(campaign, rule, incumbent=incumbent)
+        by_bounds = decide_by_bounds(campaign, replace(rule, coverage="decided"), incumbent=incumbent)
         if answer.promotes:
             assert by_bounds.verdict == PROMOTE
     assert open_cases >= 5

@@ -19,6 +19,8 @@ NEEDED = ("task_id", "trial", "reward")
 def rows(file: Path, value: Any, _options: Options) -> Rows:
     """One candidate's trials, in file order."""
     candidate = file.name.removesuffix(".gz").removesuffix(".json")
+    if not candidate.strip():
+        raise InputError("a file name without a candidate", "the candidate's name before .json", "rename the file")
     found, kinds = [], dict[tuple[str, str], type]()
     for place, trial in enumerate(value, 1):
         task, repetition = name(trial, "task_id", place), name(trial, "trial", place)

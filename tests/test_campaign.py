@@ -1,0 +1,338 @@
+"""A campaign: nothing disappears, and nothing is counted twice or compared with something else."""
+
+import hashlib
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from evalkit import Campaign, CoverageError, InputError, RuleError, cell_mean, fail_closed, mean_score, read_campaign, read_rule
+from evalkit.campaign import CODE, MISSING, OUTCOMES, Coverage, Inventory, outcome_code
+from evalkit.decide import decide
+from evalkit.records import canonical, decision_record
+from evalkit.sources import table
+
+HEADER = "candidate,instance,repetition,outcome"
+
+
+def csv(*rows, header=HEADER):
+    return table.campaign("\n".join([header, *rows]).encode())
+
+
+def test_a_row_per_cell_and_a_cell_per_row():
+    campaign = read_campaign()
+    assert campaign.rows == campaign.codes.size == 36
+    assert campaign.codes.shape == (2, 3, 6)  # repetition first
+    assert (campaign.candidates, campaign.repetitions) == (("BASELINE", "CLAUDE", "MERGE"), ("0", "1"))
+
+
+@pytest.mark.parametrize("word", ["pass", "PASS", "Pass", "true", "True", "TRUE", "1"])
+def test_a_pass_is_written_in_these_words_only(word):
+    assert OUTCOMES[outcome_code(word)] == "pass"
+
+
+@pytest.mark.parametrize("word", ["fail", "FAIL", "false", "False", "FALSE", "0"])
+def test_the_text_false_is_never_a_pass(word):
+    assert OUTCOMES[outcome_code(word)] == "fail"
+
+
+@pytest.mark.parametrize("word", MISSING)
+def test_a_reason_is_neither_pass_nor_fail(word):
+    assert OUTCOMES[outcome_code(word)] == word
+    campaign = csv("A,i1,0,pass", f"A,i1,1,{word}")
+    view = campaign.of("A")
+    assert (int(view.passed.sum()), int(view.failed.sum()), view.cells) == (1, 0, 2)
+    assert campaign.missing("A") == [("i1", "1", word)]
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "",
+        " ",
+        "None",
+        "null",
+        "NaN",
+        "nan",
+        "0.5",
+        "maybe",
+        "1.0",
+        "0.0",
+        "yes",
+        "no",
+        "Y",
+        "pass ",
+        " pass",
+        "passed",
+        "ok",
+        "2",
+        "-1",
+        "１",
+        "١",
+        "ﬁail",
+        "paſs",
+        "TİMEOUT",
+        "pass\n",
+    ],
+)
+def test_any_other_word_is_refused_instead_of_guessed(word):
+    with pytest.raises(InputError, match="expected pass or fail, true or false, 1 or 0, or a reason"):
+        outcome_code(word)
+
+
+def test_whoever_lacks_a_planned_cell_is_incomplete_and_stays_visible():
+    campaign = csv("A,i1,0,pass", "A,i2,0,pass", "B,i1,0,pass")
+    assert str(campaign.coverage("B")) == "1 of 2 cells (1 absent)"
+    assert campaign.missing("B") == [("i2", "0", "absent")]
+    assert [campaign.of(name).complete for name in "AB"] == [True, False]
+    with pytest.raises(CoverageError):
+        cell_mean(campaign.of("B"))
+
+
+def test_an_explicit_absent_and_a_row_that_is_not_there_are_the_same_cell():
+    assert (
+        csv("A,i1,0,pass", "A,i2,0,pass", "B,i1,0,pass").digest == csv("A,i1,0,pass", "A,i2,0,pass", "B,i1,0,pass", "B,i2,0,absent").digest
+    )
+
+
+def test_an_inventory_makes_an_instance_visible_that_nobody_ran():
+    rows = "\n".join([HEADER, "A,i1,0,pass", "B,i1,0,pass"]).encode()
+    without, campaign = table.campaign(rows), table.campaign(rows, inventory=Inventory(("i1", "i2")))
+    assert (without.of("A").complete, campaign.of("A").complete) == (True, False)
+    assert (without.declared, campaign.declared) == (False, True)
+    assert str(campaign.coverage("A")) == "1 of 2 cells (1 absent)"
+    assert without.digest != campaign.digest
+
+
+def test_a_cell_outside_the_inventory_is_refused_with_its_rows():
+    with pytest.raises(InputError, match="outside the declared inventory: i9") as refused:
+        table.campaign("\n".join([HEADER, "A,i1,0,pass", "A,i9,0,pass", "B,i9,0,pass"]).encode(), inventory=Inventory(("i1",)))
+    assert (refused.value.rows, refused.value.column) == ((3, 4), "instance")
+
+
+def test_a_double_cell_is_refused_even_when_both_say_the_same():
+    with pytest.raises(InputError, match=r"2 rows for the cell .'A', 'i1', repetition '0'.") as refused:
+        csv("A,i1,0,pass", "A,i2,0,fail", "A,i1,0,pass")
+    assert refused.value.rows == (2, 4)
+
+
+def test_an_instance_in_two_groups_is_refused_with_both_rows():
+    for column in ("group", "cluster"):
+        with pytest.raises(InputError, match=f"instance 'i1' in {column} 'x' and in {column} 'y'") as refused:
+            csv("A,i1,0,pass,x", "A,i2,0,pass,y", "B,i1,0,pass,y", header=f"{HEADER},{column}")
+        assert (refused.value.rows, refused.value.column) == ((2, 4), column)
+
+
+def test_equal_counts_of_different_repetition_ids_are_refused_with_the_way_out():
+    with pytest.raises(InputError, match='repetition = "order"') as refused:
+        csv("A,i1,0,pass", "A,i1,1,pass", "B,i1,1,pass", "B,i1,2,pass")
+    assert refused.value.rows == (2, 5)
+
+
+def test_fewer_repetitions_are_a_gap_and_not_a_refusal():
+    campaign = csv("A,i1,0,pass", "A,i1,1,pass", "B,i1,0,pass")
+    assert str(campaign.coverage("B")) == "1 of 2 cells (1 absent)"
+
+
+def test_repetitions_match_by_the_text_of_their_id():
+    assert csv("A,i1,0,pass", "B,i1,0,pass").repetitions == ("0",)
+    with pytest.raises(InputError, match="but different ids: 0 against 00"):
+        csv("A,i1,0,pass", "B,i1,00,pass")
+
+
+def test_007_and_7_are_two_instances_and_both_candidates_are_incomplete():
+    campaign = csv("A,007,0,pass", "B,7,0,pass")
+    assert set(campaign.instances) == {"007", "7"}
+    assert not campaign.of("A").complete
+    assert not campaign.of("B").complete
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("CLAUDE", "CL\u0410UDE"),
+        ("\u00e9", "e\u0301"),
+        ("a", "A"),
+        ("x", "x\u200b"),
+        ("none", "None"),
+        ("<b>", "&lt;b&gt;"),
+        ("a\u202eb", "ab"),
+    ],
+)
+def test_two_names_that_look_alike_are_two_candidates(pair):
+    assert len(csv(*(f"{name},i1,0,pass" for name in pair)).candidates) == 2
+
+
+def test_ids_of_any_length_are_ids():
+    long = "9" * 5000
+    campaign = csv(f"A,{long},0,pass", f"A,{long}9,0,fail")
+    assert campaign.outcome("A", long, "0") == "pass"
+    assert len(campaign.digest) == 64
+
+
+def test_repetition_ids_that_share_nothing_are_refused_before_a_grid_is_made():
+    n = 20_000
+    with pytest.raises(InputError, match="none shared by two instances"):
+        table.campaign((HEADER + "\n" + "\n".join(f"A,i{k % 7},run-{k},1" for k in range(n))).encode())
+    with pytest.raises(InputError, match="spread over"):
+        table.campaign((HEADER + "\n" + "\n".join(f"A{k},i{k},run-{k % (n // 2)},1" for k in range(n))).encode())
+
+
+def test_the_digest_does_not_depend_on_the_order_of_rows_columns_or_candidates():
+    header = ["candidate", "instance", "repetition", "outcome", "group", "cost", "detail"]
+    rows = [
+        [c, f"i{i}", str(r), "pass" if (i + r) % 2 else "fail", f"g{i % 2}", f"0.{i}", f"note {i}"]
+        for c in "BAC"
+        for i in range(12)
+        for r in range(3)
+    ]
+    digests, records = set(), set()
+    for seed in range(6):
+        order = random.Random(seed).sample(range(len(header)), len(header))
+        lines = [[row[k] for k in order] for row in random.Random(seed).sample(rows, len(rows))]
+        campaign = csv(*map(",".join, lines), header=",".join(header[k] for k in order))
+        digests.add(campaign.digest)
+        records.add(canonical(decision_record(campaign, read_rule(), decide(campaign, read_rule(), incumbent="A"))))
+    assert len(digests) == len(records) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [("A,i1,0,pass,g,1", "A,i1,0,fail,g,1"), ("A,i1,0,pass,g,1", "A,i1,0,timeout,g,1"), ("A,i1,0,pass,g,1", "A,i1,0,pass,g,2"), ("A,i1,0,pass,g,1", "A,i1,0,pass,g,"),
+     (",g,", ",h,"), ("A,", "A2,"), ("i2", "i3"), (",1,pass", ",2,pass"), ("cost", "latency"), ("group", "cluster")],
+)  # fmt: skip
+def test_the_digest_changes_with_every_part_of_the_content(change):
+    text = f"{HEADER},group,cost\nA,i1,0,pass,g,1\nA,i1,1,pass,g,1\nA,i2,0,pass,g,1\nA,i2,1,pass,g,1\n"
+    assert text.count(change[0]) > 0
+    assert table.campaign(text.encode()).digest != table.campaign(text.replace(*change).encode()).digest
+
+
+def test_the_digest_of_the_published_campaign_is_pinned():
+    """It binds every decision record: a change of the canonical form needs a new format line."""
+    assert read_campaign().digest == "e832ad6c1fa672f6b6498cbce73fb26672bf9426a33c89e0d0a25329eea9ed14"
+
+
+def test_equal_numbers_in_other_notation_give_the_same_digest():
+    one = csv("A,i1,0,pass,0.50", "A,i2,0,pass,2", header=HEADER + ",cost")
+    other = csv("A,i1,0,1,5e-1", "A,i2,0,TRUE,2.0", header=HEADER + ",cost")
+    assert one.digest == other.digest
+
+
+def test_a_rule_may_count_a_reason_as_fail_and_the_coverage_says_so(grid):
+    campaign = grid({"A": "Tt TT", "B": "TT TT"})
+    view = campaign.of("A", ["timeout"])
+    assert (fail_closed(view), cell_mean(view)) == (1, Fraction(3, 4))
+    assert str(campaign.coverage("A", ["timeout"])) == "4 of 4 cells (1 timeout counted as fail by the rule)"
+    assert campaign.missing("A", ["timeout"]) == []
+    assert campaign.missing("A", ["error"]) == [("i1", "1", "timeout")]
+
+
+def test_a_cell_counted_as_fail_scores_zero_whatever_it_holds(grid):
+    campaign = grid(
+        {"A": "Tt te", "B": "TT TT"}, columns={"score": lambda c, i, r: "" if (i, r) == (0, 1) else "0.5", "cost": lambda c, i, r: 2}
+    )
+    view = campaign.of("A", ["timeout", "error"])
+    assert mean_score(view) == Fraction(1, 8)  # one of four cells keeps its 1/2
+    assert view.columns["cost"].total() == 8  # money was spent all the same
+    with pytest.raises(CoverageError):
+        mean_score(campaign.of("A", ["timeout"]))  # the error is still missing
+
+
+@pytest.mark.parametrize("word", ["pass", "fail", "crash", ""])
+def test_only_a_reason_counts_as_fail(word):
+    with pytest.raises(RuleError):
+        read_campaign().of("CLAUDE", [word])
+
+
+def test_required_repetitions_show_what_was_not_run_and_refuse_what_was_not_required():
+    campaign = csv("A,i1,0,pass", "A,i1,1,pass")
+    wide = campaign.require(["0", "1", "2"])
+    assert str(wide.coverage("A")) == "2 of 3 cells (1 absent)"
+    assert wide.outcome("A", "i1", "2") == "absent"
+    with pytest.raises(RuleError, match="cells of repetition 1"):
+        campaign.require(["0"])
+
+
+def test_required_repetitions_keep_every_number_in_its_cell(grid):
+    campaign = grid({"A": "TT TT"}, columns={"cost": lambda c, i, r: 10 * i + r})
+    wide = campaign.require(["00", "1", "0"])
+    assert wide.repetitions == ("0", "00", "1")
+    column = wide.of("A").columns["cost"]
+    assert column.numerators.tolist() == [[0, 10], [0, 0], [1, 11]]
+    assert column.present.tolist() == [[True, True], [False, False], [True, True]]
+
+
+def test_repetition_by_order_numbers_the_rows_of_each_instance_in_file_order():
+    rows = "\n".join(
+        [HEADER, "A,i1,x,pass", "A,i1,y,fail", "A,i2,z,pass", "A,i2,w,pass", "B,i1,1,fail", "B,i1,2,fail", "B,i2,3,fail", "B,i2,4,pass"]
+    ).encode()
+    with pytest.raises(InputError):
+        table.campaign(rows)
+    campaign = table.campaign(rows, repetition="order")
+    assert campaign.repetitions == ("0", "1")
+    assert [campaign.outcome("A", "i1", r) for r in "01"] == ["pass", "fail"]
+
+
+def test_one_name_for_two_grader_versions_is_refused():
+    with pytest.raises(InputError, match="one grader_version in a file"):
+        csv("A,i1,0,pass,v1", "A,i2,0,pass,v2", header=HEADER + ",grader_version")
+    assert dict(csv("A,i1,0,pass,v1", "A,i2,0,pass,v1", header=HEADER + ",grader_version").bindings) == {"grader_version": "v1"}
+
+
+def test_a_campaign_cannot_be_changed():
+    campaign = read_campaign()
+    with pytest.raises(ValueError, match="read-only"):
+        campaign.codes[0, 0, 0] = CODE["pass"]
+    with pytest.raises(TypeError):
+        campaign.columns["cost"] = None
+    with pytest.raises(AttributeError):
+        campaign.rows = 3
+
+
+def test_codes_of_another_shape_or_type_are_refused():
+    for codes in (np.zeros((1, 1, 2), np.uint8), np.zeros((1, 1, 1), np.int64)):
+        with pytest.raises(InputError, match="codes of shape"):
+            Campaign(("A",), ("i1",), ("0",), codes)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda c: c.of("X"),
+        lambda c: c.outcome("X", "i1", "0"),
+        lambda c: c.outcome("CLAUDE", "i9", "0"),
+        lambda c: c.outcome("CLAUDE", "i1", "9"),
+    ],
+)
+def test_a_cell_that_is_not_planned_has_no_outcome(ask):
+    with pytest.raises(InputError):
+        ask(read_campaign())
+
+
+def test_coverage_says_observed_of_planned_and_every_reason():
+    campaign = csv("A,i1,0,pass", "A,i1,1,error", "A,i2,0,timeout", "A,i2,1,error", "A,i3,0,cancelled", "B,i3,1,ungraded")
+    assert str(campaign.coverage("A")) == "1 of 6 cells (1 absent, 2 error, 1 timeout, 1 cancelled)"
+    assert sum(campaign.coverage("A").missing.values()) == len(campaign.missing("A")) == 5
+    assert Coverage("A", 3, 3, {}, {}).complete
+
+
+def test_counting_agrees_with_a_loop_over_the_cells():
+    rng = np.random.default_rng(7)
+    codes = rng.integers(0, len(OUTCOMES), (5, 3, 40)).astype(np.uint8)
+    campaign = Campaign(("A", "B", "C"), tuple(map(str, range(40))), tuple("01234"), codes.copy())
+    for c, name in enumerate(campaign.candidates):
+        view = campaign.of(name, ["error", "timeout"])
+        for i in range(40):
+            words = [OUTCOMES[codes[r, c, i]] for r in range(5)]
+            assert view.passed[i] == words.count("pass")
+            assert view.failed[i] == sum(words.count(word) for word in ("fail", "error", "timeout"))
+
+
+def test_the_canonical_digest_can_be_computed_by_hand():
+    head = (
+        '{"bindings": {}, "candidates": ["A"], "clusters": null, "columns": [], "declared": false, "format": "evalkit campaign 1", '
+        '"groups": null, "instances": ["i1", "i2"], "repetitions": ["0"]}'
+    )
+    by_hand = hashlib.sha256(head.encode() + b"\0" + bytes([CODE["pass"], CODE["fail"]])).hexdigest()
+    assert csv("A,i2,0,fail", "A,i1,0,pass").digest == by_hand

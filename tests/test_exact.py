@@ -1,0 +1,124 @@
+"""The border: text and int in, Fraction out."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from evalkit import InputError
+from evalkit._exact import as_text, count, decimal, in_order, is_exact, measurement, natural, percent, points, rational
+
+
+def short(value):
+    return ascii(value)[:24]
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1/10", Fraction(1, 10)),
+        ("0.1", Fraction(1, 10)),
+        ("2/20", Fraction(1, 10)),
+        ("-3", Fraction(-3)),
+        ("+3", Fraction(3)),
+        (7, Fraction(7)),
+        (Fraction(1, 3), Fraction(1, 3)),
+        ("999999999999999999/1", Fraction(999999999999999999)),
+    ],
+)
+def test_rational_takes_whole_numbers_and_ascii_text(text, number):
+    assert rational(text) == number
+
+
+def test_ten_tenths_as_text_are_one_and_as_floats_are_not():
+    assert sum([rational("0.1")] * 10) == 1
+    assert sum([Fraction(0.1)] * 10) != 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    [0.1, float("nan"), float("inf"), True, None, np.int64(1), np.float64(0.5), Decimal("0.1"), b"1", [1], "", " 1", "1 ", "1 /10", "1/ 10", ".1", "1.",
+     "1e-1", "1_0", "0x1", "٣", "１", "½", "1/10/10", "--1", "1/-2", "nan", "inf", "1\n", "1" * 19, "9" * 5000, "1." + "1" * 19, Fraction(np.int64(1), np.int64(2))],
+    ids=short,
+)  # fmt: skip
+def test_rational_refuses_what_is_not_exact_or_not_ascii(value):
+    with pytest.raises(InputError):
+        rational(value)
+
+
+def test_a_fraction_of_numpy_integers_is_not_exact_although_it_compares_equal():
+    assert Fraction(np.int64(1), np.int64(2)) == Fraction(1, 2)
+    assert not is_exact(Fraction(np.int64(1), np.int64(2)))
+    assert is_exact(Fraction(int(np.int64(1)), 2))
+
+
+def test_a_zero_denominator_is_refused_by_name():
+    with pytest.raises(InputError, match="denominator"):
+        rational("1/0")
+
+
+@pytest.mark.parametrize(("text", "number"), [("0", 0), ("2.5e-1", Fraction(1, 4)), (".5", Fraction(1, 2)), ("5.", 5), ("-1E+2", -100)])
+def test_a_measurement_is_the_number_that_its_decimal_text_says(text, number):
+    assert measurement(text) == number
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1e400", "-1e308", "nan", "NaN", "inf", "Infinity", "", " 1", "1,5", "1_000", "٣", "1/2", "0x1", "9" * 5000, "1e9999", "e5", "."],
+    ids=short,
+)
+def test_a_measurement_that_is_no_finite_decimal_is_refused(text):
+    with pytest.raises(InputError):
+        measurement(text)
+
+
+def test_a_score_is_its_decimal_text_so_ten_tenths_in_any_order_tie():
+    texts = ["0.1", "0.2", "0.3"]
+    assert sum(map(measurement, texts)) == sum(map(measurement, reversed(texts))) == Fraction(3, 5)
+    assert sum(map(float, texts)) != sum(map(float, reversed(texts)))
+
+
+@pytest.mark.parametrize("value", [0, 1, "0", "007", 10**18 - 1, "9" * 18])
+def test_a_count_is_digits(value):
+    assert count(value) == int(value)
+
+
+@pytest.mark.parametrize(
+    "value", [-1, "-1", "+1", "1.0", 1.0, True, None, "", " ", "1e3", "٣", "1,000", 10**18, "9" * 19, np.int64(3), "1 "], ids=short
+)
+def test_a_count_that_is_not_digits_is_refused(value):
+    with pytest.raises(InputError):
+        count(value)
+
+
+def test_a_count_too_long_to_write_out_is_refused_in_words():
+    with pytest.raises(InputError, match="a whole number of 16610 bits"):
+        count(10**5000)
+
+
+def test_the_text_of_a_number_reads_back_as_the_same_number():
+    for number in (Fraction(5, 12), Fraction(-1, 10), 0, 7):
+        assert rational(as_text(number)) == number
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [(Fraction(5, 12), "0.417"), (Fraction(1, 2), "0.500"), (Fraction(-1, 3), "-0.333"), (Fraction(1, 2000), "0.000"), (Fraction(3, 2000), "0.002"), (2, "2.000"), (Fraction(-1, 9999), "0.000")],
+)  # fmt: skip
+def test_decimals_are_rounded_half_to_even_without_floats_and_never_say_minus_zero(number, shown):
+    assert decimal(number) == shown
+
+
+def test_percentages_and_points_for_reading():
+    assert percent(Fraction(9, 20)) == "45.0%"
+    assert points(Fraction(2, 5)) == "+40.0"
+    assert points(0) == "0.0"
+    assert decimal(Fraction(7, 2), 0) == "4"
+
+
+def test_natural_order_puts_i2_before_i10_and_never_ties_two_names():
+    names = ["i10", "i2", "i02", "i", "", "2", "02", "10", "٢", "9" * 5000, "9" * 4999 + "8", "i2a", "i2.10", "i2.9"]
+    assert in_order(reversed(names)) == in_order(names)
+    assert len({natural(name) for name in names}) == len(names)
+    assert in_order(["i10", "i9", "i1"]) == ["i1", "i9", "i10"]
