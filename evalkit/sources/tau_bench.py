@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..campaign import CODE, FAIL, PASS
+from ..errors import InputError
 from ._json import is_one, name, number, refuse, take, text
 from ._rows import Facts, Format, Options, Row, Rows, has
 
