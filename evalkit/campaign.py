@@ -18,7 +18,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from ._exact import in_order
+from ._exact import count, in_order
 from .errors import CoverageError, InputError, RuleError, listing, quote
 
 OUTCOMES = ("absent", "pass", "fail", "error", "timeout", "cancelled", "ungraded")
@@ -118,6 +118,30 @@ class Instances:
     def cells(self) -> int:
         """Planned cells."""
         return int(self.planned.sum())
+
+
+def from_histogram(candidate: str, histogram: Sequence[int]) -> Instances:
+    """The instances that a published histogram counts: entry c is the number of instances with exactly c passed repetitions.
+
+    Every repetition counts as graded, so what the publisher took for a fail is one. The ids match those of no other
+    candidate: a histogram does not say which instances passed.
+    Raises: InputError for an entry that is no count, for fewer than two entries, or for no instance.
+
+    >>> merge = from_histogram("MERGE", [1, 4, 1])
+    >>> merge.passed.tolist(), merge.cells
+    ([0, 1, 1, 1, 1, 2], 12)
+    """
+    times = [count(n) for n in histogram]
+    repetitions = len(times) - 1
+    if repetitions < 1 or not 0 < sum(times) * repetitions <= _MOST_CELLS:
+        raise InputError(
+            f"a histogram of {len(times)} entries and {sum(times)} instances",
+            "one entry for each of 0 to R passed repetitions, R at least 1, and at least one instance",
+            f"correct the histogram of {quote(candidate)}",
+        )
+    passed = np.repeat(np.arange(repetitions + 1, dtype=np.int64), times)
+    ids = tuple(f"{candidate} {n}" for n in range(1, len(passed) + 1))
+    return Instances(candidate, ids, passed, repetitions - passed, np.full(len(passed), repetitions, np.int64))
 
 
 @dataclass(frozen=True)
@@ -244,7 +268,7 @@ class Campaign:
         extra = [name for name in self.repetitions if name not in repetitions]
         if extra:
             raise RuleError(
-                f"cells of repetition {listing(extra)}",
+                f"{sum(np.count_nonzero(self.codes[self.repetitions.index(name)]) for name in extra)} cells of repetition {listing(extra)}",
                 "only the repetitions that the rule requires: " + listing(repetitions, 12),
                 "remove the extra repetitions, or change the rule before looking at the results",
             )

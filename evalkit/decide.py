@@ -443,7 +443,12 @@ def _within(limit: Limit, view: Instances | None) -> tuple[bool | None, str]:
         return None, f"{plain(view.candidate)}: {limit.column} measured in {measured} of {column.present.size} cells"
     number = column.largest() if limit.statistic == "maximum" else column.total()
     number = number / measured if limit.statistic == "mean" else number
-    return number <= limit.at_most, f"{plain(view.candidate)} {limit.statistic} {limit.column} {decimal(number)}"
+    return number <= limit.at_most, f"{plain(view.candidate)} {limit.statistic} {plain(limit.column)} {_exactly(number)}"
+
+
+def _exactly(number: Fraction) -> str:
+    """Three decimals where they say the number whole, else the fraction, so that 42.0001 never reads as 42.000."""
+    return decimal(number) if (number * 1000).denominator == 1 else as_text(number)
 
 
 def verdict_of(conditions: Sequence[Condition], incomplete: Sequence[str]) -> str:

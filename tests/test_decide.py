@@ -282,6 +282,13 @@ def test_a_floor_that_is_not_exact_is_refused(rule, floor):
         rule(floor=floor)
 
 
+@pytest.mark.parametrize("value", [0.05, float("nan"), True, "a little"])
+def test_a_margin_or_an_alpha_that_is_not_exact_is_refused(rule, value):
+    for more in ({"margin": value}, {"alpha": value}):
+        with pytest.raises(InputError):
+            rule(**more)
+
+
 # The gate, condition by condition
 
 

@@ -202,6 +202,11 @@ def test_a_model_with_a_dot_in_its_name_keeps_it(written):
         assert read_campaign(tau(written, {}, name=name)).candidates == (name.removesuffix(".json"),)
 
 
+def test_a_tau_bench_file_whose_name_names_no_candidate_is_refused(written):
+    with pytest.raises(InputError, match="a file name without a candidate"):
+        read_campaign(tau(written, {}, name=".json"))
+
+
 def test_a_mark_before_json_is_harmless(written):
     campaign = read_campaign(written(b"\xef\xbb\xbf" + tau(written, {}).read_bytes(), "a.json"))
     assert cell_mean(campaign.of("a")) == pass_hat(1)(campaign.of("a")) == 1

@@ -381,6 +381,9 @@ def _inside(row: dict[str, object], name: str, number: int) -> object:
 def inventory(data: bytes) -> Inventory:
     """The declared instances from CSV bytes: ``instance`` and optionally group, cluster."""
     table = _parse(data, ["instance"])
+    extra = [name for name in table.header if name not in ("instance", "group", "cluster")]
+    if extra:
+        raise InputError(f"column {listing(extra)}", "only instance,group,cluster", "rename or remove it", row=1)
     instances = table.names("instance")
     if len(instances.names) != len(table.rows):
         seen = np.bincount(instances.index)
