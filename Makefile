@@ -10,7 +10,7 @@ RULE ?=
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 export IPYTHONDIR := $(CURDIR)/.venv/ipython
 
-.PHONY: report mix test check lab outputs class clean
+.PHONY: report mix test lab outputs class docs test-long test-engines test-browser clean
 
 report: $(READY)  ## the release report; CAMPAIGN=results.csv INCUMBENT=name for your own
 	$(VENV) -m evalkit report release $(if $(CAMPAIGN),-p campaign '$(CAMPAIGN)') $(if $(INCUMBENT),-p incumbent '$(INCUMBENT)') $(if $(RULE),-p rule '$(RULE)') -o '$(OUT)'
@@ -33,6 +33,24 @@ outputs: $(READY)  ## re-execute every notebook in place; no byte changes when n
 
 class: $(READY)  ## the tutorials without outputs and solutions, for a teacher
 	$(VENV) -m evalkit.lesson class
+
+docs: $(READY)  ## the pictures and the sample page of the README, and the page of formats
+	$(VENV) docs/make.py
+	$(VENV) docs/make_formats.py
+
+test-long: $(READY)  ## the full grids that the default tests sample
+	EVALKIT_LONG=1 $(VENV) -m pytest tests/test_draw.py tests/test_calibration.py tests/test_properties.py
+
+test-engines: $(READY)  ## PySpark and Dask in local mode (Java 17 or newer for Spark)
+	$(VENV) -m pip install --quiet --disable-pip-version-check --requirement tests/engines/requirements.txt
+	$(VENV) -m pytest -o addopts= tests/engines
+
+test-browser: $(READY)  ## JupyterLab and the report pages in headless Chromium; screenshots/ to look at
+	command -v chromium || command -v chromium-browser || command -v google-chrome || \
+	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; } || \
+	  { echo "install Chromium first (Debian: apt-get install chromium fonts-dejavu-core)"; exit 1; }
+	$(VENV) -m pip install --quiet --disable-pip-version-check --requirement tests/browser/requirements.txt
+	$(VENV) -m pytest -o addopts= tests/browser
 
 $(READY): binder/requirements.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'

@@ -12,7 +12,10 @@ from .records import reference_text, write_whole
 from .report import KINDS, REFUSED, markdown, run, step_summary, verify
 from .reweighting import MISSING_GROUP_POLICY, Reference, observed_mix
 from .sources import read_tallies
+from .tabulate import tabulate, tabulate_tally
 
+CAMPAIGN_OPTIONS = ("candidate_names", "scorer", "passes", "group", "task", "repetition", "accept", "keep")
+TALLY_OPTIONS = ("grouping", "grouping_rule", "grader_version", "case_set")
 EPILOG = "Status of report release: 0 promote, 10 keep the incumbent, 11 undecided, 12 input refused. report mix: 0 compared, 11 unavailable, 12 refused."
 
 
@@ -36,6 +39,14 @@ def _parser() -> _Parser:
     report.add_argument("-o", type=Path, required=True, metavar="DIR", help="folder for report.html, decision.json and the rest")
     check = commands.add_parser("verify", help="recompute a decision from its inputs and name every difference")
     check.add_argument("directory", type=Path)
+    table = commands.add_parser("tabulate", help="write the canonical table of any supported input")
+    table.add_argument("paths", nargs="+", metavar="PATH")
+    table.add_argument("-o", required=True, metavar="FILE.csv")
+    table.add_argument("--tally", action="store_true", help="production rows or counts in, a tally of periods and groups out")
+    for name in (*CAMPAIGN_OPTIONS, *TALLY_OPTIONS):
+        table.add_argument(f"--{name.replace('_', '-')}", default="", metavar="TEXT")
+    table.add_argument("--columns", default="", metavar="TEXT", help="which column says what: candidate=model; instance=task; ...")
+    table.add_argument("--inventory", default="", metavar="FILE", help="the declared instances, or the planned requests")
     reference = commands.add_parser("reference", help="write a reference from the observed mix of one period")
     reference.add_argument("--from", dest="tallies", required=True, metavar="TALLIES")
     reference.add_argument("--period", required=True)
@@ -45,6 +56,25 @@ def _parser() -> _Parser:
     reference.add_argument("--grader-version", default="", help="where the tallies do not name it")
     reference.add_argument("-o", type=Path, metavar="FILE", help="a new file; without it the reference is printed")
     return parser
+
+
+def _tabulate(options: argparse.Namespace) -> int:
+    """The options of the other kind of table are refused, since they would change nothing."""
+    unused = [name for name in (CAMPAIGN_OPTIONS if options.tally else TALLY_OPTIONS) if getattr(options, name)]
+    if unused or (options.tally and len(options.paths) > 1):
+        found = ", ".join(f"--{name.replace('_', '-')}" for name in unused) or f"{len(options.paths)} files"
+        raise InputError(
+            found, "one file and the options of --tally" if options.tally else "the options of a campaign", "see tabulate --help"
+        )
+    common = {"columns": options.columns, "inventory": options.inventory}
+    if options.tally:
+        notes = tabulate_tally(options.paths[0], options.o, **common, **{name: getattr(options, name) for name in TALLY_OPTIONS})
+    else:
+        given = {name: getattr(options, name) for name in CAMPAIGN_OPTIONS}
+        paths = options.paths if len(options.paths) > 1 else options.paths[0]
+        notes = tabulate(paths, options.o, **common, **{**given, "repetition": options.repetition or "repetition"})
+    print("\n".join([*map(plain, notes), options.o]))
+    return 0
 
 
 def _reference(options: argparse.Namespace) -> int:
@@ -87,6 +117,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return run(options.kind, [(name, value) for name, value in options.p], options.o, parameter_file=options.f)
         if options.command == "reference":
             return _reference(options)
+        if options.command == "tabulate":
+            return _tabulate(options)
         differences = verify(options.directory)
         print("\n".join(differences) if differences else f"verified: {options.directory} recomputes to the same decision")
         return 1 if differences else 0

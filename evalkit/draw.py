@@ -85,7 +85,21 @@ def dial(campaign: Campaign, candidates: Sequence[str] | None = None, *, count_a
     no candidate is complete.
     """
     with _style():
-        return _dial(campaign, candidates, count_as_fail).picture()
+        ks = range(1, len(campaign.repetitions) + 1)
+        return _dial(_rows(campaign, candidates, [pass_hat(k) for k in ks], count_as_fail)).picture()
+
+
+def dial_apart(views: Mapping[str, Instances]) -> Picture:
+    """Draw the dial of candidates that no campaign joins, such as those of which only histograms are published.
+
+    Raises: InputError for no candidate; RuleError for unlike repetitions; CoverageError if no candidate is complete.
+    """
+    if not views:
+        raise InputError("no candidate", "at least one", "name the candidates to draw")
+    ks = range(1, max(int(view.planned.max(initial=1)) for view in views.values()) + 1)
+    found = [(v, Coverage(v.candidate, v.cells, int((v.passed + v.failed).sum()), {}, {})) for v in views.values()]
+    with _style():
+        return _dial(_measured(found, [pass_hat(k) for k in ks])).picture()
 
 
 def mix_lines(before: Tally, after: Tally, reference: Reference) -> Picture:
@@ -425,9 +439,12 @@ def _rows(campaign: Campaign, candidates: Sequence[str] | None, reductions: Sequ
     names = campaign.candidates if candidates is None else tuple(candidates)
     if not names or len(set(names)) != len(names):
         raise InputError(f"candidates {quote(list(names))}", "at least one candidate, each once", "correct the list")
+    return _measured([(campaign.of(name, fails), campaign.coverage(name, fails)) for name in names], reductions)
+
+
+def _measured(views: Sequence[tuple[Instances, Coverage]], reductions: Sequence[Reduction]) -> list[_Row]:
     rows = []
-    for name in names:
-        view, coverage = campaign.of(name, fails), campaign.coverage(name, fails)
+    for view, coverage in views:
         try:
             rows.append(_Row(view, coverage, rank_key(view, reductions), ""))
         except CoverageError as gap:
@@ -684,13 +701,12 @@ def _slopes(title: str, rows: Sequence[_Row], reductions: Sequence[Reduction], p
 # --- the dial ---------------------------------------------------------------------------------------------------------
 
 
-def _dial(campaign: Campaign, candidates: Sequence[str] | None, fails: Sequence[str]) -> _Page:
-    last = len(campaign.repetitions)
-    rows = _rows(campaign, candidates, [pass_hat(k) for k in range(1, last + 1)], fails)
+def _dial(rows: Sequence[_Row]) -> _Page:
     curves = {row.name: [Fraction(value) for value in row.key] for row in rows if row.key}
     if not curves:
         raise CoverageError(f"no complete candidate: {quote(rows[0].name)} has {rows[0].gap}", "at least one", "run the missing cells")
     views = {row.name: row.view for row in rows}
+    last = len(next(iter(curves.values())))
     tops = [max(curve[k] for curve in curves.values()) for k in range(last)]
     leaders = [[name for name, curve in curves.items() if curve[k] == tops[k]] for k in range(last)]
     title = _dial_title(curves, leaders)

@@ -22,10 +22,13 @@ from .bounds import (
 )
 from .campaign import Campaign, Instances
 from .decide import NO_INCUMBENT, Decision, ReleaseRule
+from .draw import Estimate, Picture
+from .draw import intervals as draw_intervals
 from .errors import EvalkitError, plain
 from .reductions import Reduction, name_of
 from .reweighting import Comparison, Reference
 from .show import Shown, sentence, table
+from .show import picture as show_picture
 from .uncertainty import (
     Interval,
     clustered_wilson,
@@ -39,7 +42,7 @@ from .uncertainty import (
     wilson,
 )
 
-__all__ = ["chance", "compared", "could_change", "intervals", "mix_coverage", "mix_intervals", "rerun", "stability"]
+__all__ = ["chance", "compared", "could_change", "intervals", "mix_coverage", "mix_intervals", "picture", "rerun", "stability"]
 
 RERUN_MIME = "application/vnd.evalkit.rerun+json"
 
@@ -130,6 +133,26 @@ def intervals(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Show
             "well lie anywhere in its interval. Two intervals that overlap do not show that two candidates are alike."
         ),
     )
+
+
+def picture(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Picture | Shown:
+    """The resolved instances of up to 13 candidates with their 95 % intervals; an incomplete one shows worst to best case."""
+    rows = []
+    for s in decision.standings[:13]:
+        view = campaign.of(s.candidate, rule.count_as_fail)
+        n = len(view.ids)
+        found = _interval(campaign, view) if view.complete else None
+        least = Fraction(_resolved(view), n)
+        most = least + Fraction(int(((view.failed == 0) & (view.passed < view.planned)).sum()), n)
+        counts = f"{_resolved(view)} of {n}" if view.complete else str(s.coverage)
+        low, high = (found.low, found.high) if isinstance(found, Interval) else (None, None)
+        note = "" if low is not None else str(found) if found else "incomplete: worst to best case"
+        rows.append(
+            Estimate(s.candidate, counts, least if view.complete else None, low, high, note, None if view.complete else (least, most))
+        )
+    unit = "clusters" if campaign.clusters else "instances"
+    title = f"{len(campaign.instances)} instances leave this much room"
+    return show_picture(lambda: draw_intervals(rows, title=title, unit=f"share of resolved instances, 95% Wilson interval over {unit}"))
 
 
 def compared(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Shown:

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from ._exact import as_text, decimal, percent
-from .campaign import Campaign
+from .campaign import Campaign, Instances
 from .decide import Decision, rank, rank_key
 from .errors import EvalkitError, plain, quote
 from .reductions import Reduction, counted, name_of, unit_of
@@ -98,9 +98,12 @@ def source(function: Callable[..., object]) -> Shown:
     return Shown(f'<pre style="{style}"><code>{escape(text)}</code></pre>', text)
 
 
-def ranking(campaign: Campaign, *key: Reduction) -> Shown:
-    """Every complete candidate in its place under a key, with what each reduction counted."""
-    views = {name: campaign.of(name) for name in campaign.candidates}
+def ranking(campaign: Campaign | Mapping[str, Instances], *key: Reduction) -> Shown:
+    """Every complete candidate in its place under a key, with what each reduction counted.
+
+    Candidates that no campaign joins come as a mapping of each one's instances.
+    """
+    views = campaign if isinstance(campaign, Mapping) else {name: campaign.of(name) for name in campaign.candidates}
     places = rank({name: rank_key(view, key) for name, view in views.items()})
 
     def words(reduction: Reduction, name: str, value: int | Fraction) -> str:

@@ -46,7 +46,7 @@ img { display: block; max-width: 100%; height: auto; background: #fff; border-ra
   .verdict { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   h2 { margin-top: 1.4rem; } h2, p:has(+ .table) { break-after: avoid; } p, li, tr, img { break-inside: avoid; } p { orphans: 3; widows: 3; }
   .table, .picture { overflow: visible; } table { font-size: 9pt; } thead { display: table-header-group; }
-  th, td, td:last-child { overflow-wrap: anywhere; max-width: none; padding: .25rem .28rem; } thead th { min-width: 4em; }
+  th, td, td:last-child { overflow-wrap: anywhere; max-width: none; padding: .25rem .28rem; } thead th { min-width: 3.4em; }
   td[style*="right"] { overflow-wrap: normal; } .picture img { max-width: 14cm; }
 }
 """
