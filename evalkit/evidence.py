@@ -11,6 +11,7 @@ from fractions import Fraction
 from ._exact import decimal, percent, points
 from .bounds import (
     Bounds,
+    Decided,
     Unavailable,
     change_bounds,
     decided,
@@ -63,10 +64,16 @@ def could_change(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> S
         cases = [str(ends)] * 2 if isinstance(ends, Unavailable) else [", ".join(map(_number, key)) for key in (ends.low, ends.high)]
         observed = int((view.passed + view.failed).sum())
         rows.append([s.candidate, *cases, f"{observed} of {view.cells}", decimal(dropping_missing(view)) if observed else "–"])
+    told = str(answer)
+    waits = []
+    if isinstance(answer, Decided) and answer.decided and rule.coverage == "complete":
+        waits = [
+            'This rule asks for complete coverage, so it waits for the cells all the same; a rule with "coverage": "decided" would not.'
+        ]
     key = ", ".join(map(name_of, rule.key))
     shown = table(["candidate", f"worst case of {key}", "best case", "observed cells", "mean if the missing are dropped"], rows)
     return _joined(
-        sentence(str(answer)),
+        sentence(told[0].upper() + told[1:], *waits),
         shown,
         sentence("Worst case: every missing cell fails. Best case: every one passes. The last column is never used for a decision."),
     )
