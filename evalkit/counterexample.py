@@ -172,7 +172,7 @@ def _test(key_a: Sequence[Reduction], key_b: Sequence[Reduction]) -> str:
     own = []
 
     def source(reduction: Reduction) -> str:
-        name, module = name_of(reduction), getattr(reduction, "__module__", "__main__")
+        name, module = name_of(reduction), (getattr(reduction, "__module__", None) or "__main__")
         if additive(reduction):
             return f'named("{name}")'
         name = re.sub(r"\W+", "_", name).strip("_")

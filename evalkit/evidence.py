@@ -45,6 +45,7 @@ from .uncertainty import (
 
 __all__ = ["chance", "compared", "could_change", "intervals", "mix_coverage", "mix_intervals", "picture", "rerun", "stability"]
 
+_MOST_DRAWN = 20_000_000  # instances drawn for one table, so that a large campaign is not a long wait
 RERUN_MIME = "application/vnd.evalkit.rerun+json"
 
 
@@ -209,7 +210,8 @@ def stability(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Show
     """How often each candidate comes first if the instances are drawn again, under the picker and under the rule's key."""
     keys: dict[str, tuple[Reduction, ...]] = {f"picker: {', '.join(map(name_of, decision.picker))}": decision.picker}
     keys[f"rule: {', '.join(map(name_of, rule.key))}"] = rule.key
-    found = [selection_stability(campaign, key, count_as_fail=rule.count_as_fail) for key in keys.values()]
+    resamples = max(1_000, min(10_000, _MOST_DRAWN // len(campaign.instances)))
+    found = [selection_stability(campaign, key, count_as_fail=rule.count_as_fail, resamples=resamples) for key in keys.values()]
     gaps = [f"{name} {answer}." for name, answer in zip(keys, found, strict=True) if isinstance(answer, Unavailable)]
     known = {name: answer for name, answer in zip(keys, found, strict=True) if not isinstance(answer, Unavailable)}
     if not known:
@@ -234,7 +236,9 @@ def chance(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Shown:
     tried = sum(s.candidate != decision.incumbent for s in decision.standings)
     lead = f"{tried} challenger{'s' if tried > 1 else ''} tried."
     try:
-        answer = false_promotion(rule, pooled_chances(campaign, rule.count_as_fail), len(campaign.repetitions), tried)
+        chances = pooled_chances(campaign, rule.count_as_fail)
+        resamples = max(2_000, min(20_000, _MOST_DRAWN // (len(set(chances)) * (tried + 1) * 5)))
+        answer = false_promotion(rule, chances, len(campaign.repetitions), tried, resamples=resamples)
     except EvalkitError as gap:
         return sentence(lead, f"How often this gate would promote by chance is unavailable: {gap}")
     if isinstance(answer, Unavailable):
@@ -244,7 +248,8 @@ def chance(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Shown:
         f"{answer.share:.0%} of campaigns like this one{', before the margin is tested' if rule.margin is not None else ''}.",
         f"{answer}.",
         "The model of no difference: on each instance every candidate passes each repetition with that instance's pooled rate, independently.",
-        "A rule with a strict improvement and few instances promotes by luck often; more instances, a margin or fresh instances make it rarer.",
+        "A rule that asks for any improvement promotes by luck often, on many instances too. A margin makes it rare; fresh instances for the "
+        "winner undo the choice among several.",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -20,7 +21,10 @@ from evalkit.lesson import class_copy
 ROOT = Path(__file__).resolve().parent.parent
 TUTORIALS = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 REPORTS = sorted((ROOT / "notebooks").glob("report_*.ipynb"))
-FIRST_SIX = ["00_start_here", "01_pick_a_winner", "02_gate_a_release", "03_turn_the_dial", "04_watch_the_mix", "05_hold_the_mix_fixed"]
+FIRST_NINE = [
+    "00_start_here", "01_pick_a_winner", "02_gate_a_release", "03_turn_the_dial", "04_watch_the_mix", "05_hold_the_mix_fixed",
+    "06_when_labels_are_missing", "07_how_sure_are_you", "08_write_your_own_rule",
+]  # fmt: skip
 
 HEAD, TAIL = ["title", "parameters", "setup"], ["limits", "yours"]
 ROUND = ["question", "table", "predict", "run", "reveal", "read", "picture", "check", "explain", "exercise"]
@@ -110,8 +114,8 @@ def bound_in(cell: Cell) -> set[str]:
 # Structure
 
 
-def test_the_first_six_tutorials_and_both_reports_are_there():
-    assert [path.stem for path in TUTORIALS][:6] == FIRST_SIX
+def test_the_first_nine_tutorials_and_both_reports_are_there():
+    assert [path.stem for path in TUTORIALS][:9] == FIRST_NINE
     assert [path.stem for path in REPORTS] == ["report_mix", "report_release"]
 
 
@@ -396,6 +400,8 @@ OWN = {
     [
         ("01_pick_a_winner", {"campaign": "my.csv", "incumbent": "theirs"}, "PROMOTE: mine may replace theirs"),
         ("05_hold_the_mix_fixed", {"tallies": "my.csv", "baseline": "May", "candidate": "June"}, "55.0%"),
+        ("09_real_campaigns", {"campaign": "my.csv", "incumbent": "theirs"}, "PROMOTE: mine may replace theirs"),
+        ("10_real_mixes", {"tallies": "my.csv", "baseline": "May", "candidate": "June"}, "55.0%"),
     ],
 )
 def test_papermill_reads_a_readers_file_from_any_folder_and_leaves_the_story_alone(stem, parameters, expected, tmp_path, monkeypatch):
@@ -473,3 +479,48 @@ def test_05_prints_the_six_lines_of_the_traffic_mix():
         "candidate: observed=75.0%, reference_mix=35.0%\n  routine: 720/900 = 80.0%\n  complex: 30/100 = 30.0%\n"
     ) in printed
     assert any("0.45000000000000007 against 0.45\n" in words and "9/20 against 9/20" in words for words in printed)
+
+
+def test_06_keeps_both_ends_and_says_when_they_no_longer_matter():
+    cells = code_of(cells_of(ROOT / "notebooks" / "06_when_labels_are_missing.ipynb"))
+    said = [shown_by(cell) for cell in cells if role_of(cell) == "run"]
+    assert said[0].split("\n")[1].split() == ["3/5", "4/5", "8", "of", "10", "cells", "3/4"]
+    assert "its direction is not decided" in said[1]
+    assert "940 of 1000 requests" in said[2]
+    assert "the rate falls whatever they are" in said[2]
+    assert [line.split()[-1] for line in said[3].splitlines()[-3:]] == ["yes", "no", "no"]
+    assert said[4].startswith("PROMOTE: CLAUDE may replace BASELINE")
+
+
+def test_07_prints_what_coins_can_do():
+    cells = code_of(cells_of(ROOT / "notebooks" / "07_how_sure_are_you.ipynb"))
+    said = "\n".join(shown_by(cell) for cell in cells)
+    assert "The answer is always" in said
+    assert "10 instances: 9 of 10, 0.900 (0.596 to 0.982)" in said
+    rows = [re.findall(r"0\.\d{3}", line) for line in said.splitlines() if re.match("(cell mean|fail-closed, then cell mean) ", line)]
+    assert rows == [["0.622", "0.193", "0.186"], ["0.319", "0.016", "0.665"]]
+    # By enumeration: six equals whose resolved instances are binomial with 6 tries of 1/4; the best of five is above the sixth.
+    share = [math.comb(6, k) * 3 ** (6 - k) / 4**6 for k in range(7)]
+    exact = 1 - sum(p * sum(share[: k + 1]) ** 5 for k, p in enumerate(share))
+    (drawn,) = re.findall(r"^ *6 +5 +[\d.]+% +[\d.]+% +([\d.]+)%$", said, re.MULTILINE)
+    assert abs(float(drawn) / 100 - exact) < 0.01
+
+
+def test_08_writes_a_fixture_whose_test_passes_and_notices_the_mean(tmp_path):
+    cells = code_of(cells_of(ROOT / "notebooks" / "08_write_your_own_rule.ipynb"))
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for cell in cells:
+        if role_of(cell) != "picture":
+            value_of(text_of(cell), names)
+        if role_of(cell) == "parameters":
+            names["folder"] = str(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["disagreement.csv", "test_disagreement.py"]
+    (rule,) = [text_of(cell) for cell in cells if "def majority" in text_of(cell)]
+    imports = "from evalkit import unit\nfrom evalkit.campaign import require_complete\n"
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    outcomes = []
+    for text in (rule, re.sub(r"return .*", "return int(instances.passed.sum())", rule)):
+        (tmp_path / "my_rules.py").write_text(imports + text)
+        command = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+        outcomes.append(subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120).returncode)
+    assert outcomes == [0, 1]
