@@ -46,11 +46,9 @@ test-engines: $(READY)  ## PySpark and Dask in local mode (Java 17 or newer for 
 	$(VENV) -m pytest -o addopts= tests/engines
 
 test-browser: $(READY)  ## JupyterLab and the report pages in headless Chromium; screenshots/ to look at
-	command -v chromium || command -v chromium-browser || command -v google-chrome || \
-	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; } || \
-	  { echo "install Chromium first (Debian: apt-get install chromium fonts-dejavu-core)"; exit 1; }
-	$(VENV) -m pip install --quiet --disable-pip-version-check --requirement tests/browser/requirements.txt
-	$(VENV) -m pytest -o addopts= tests/browser
+	sh tests/browser/chromium.sh
+	$(VENV) -m pip install --quiet --disable-pip-version-check --no-deps --requirement tests/browser/requirements.txt
+	$(VENV) -m pytest -o addopts= tests/browser tests/test_binder.py
 
 $(READY): binder/requirements.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
@@ -60,4 +58,4 @@ $(READY): binder/requirements.txt pyproject.toml
 	touch $@
 
 clean:
-	rm -rf .venv report report-mix class .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv report report-mix class screenshots .pytest_cache .mypy_cache .ruff_cache .hypothesis

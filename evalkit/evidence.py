@@ -191,7 +191,7 @@ def compared(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Shown
     names = [
         f"{plain(p.candidate)} {word}: {', '.join(map(plain, ids[:40]))}{' …' if len(ids) > 40 else ''}."
         for p in pairs
-        if p.candidate in decision.challenger
+        if decision.challenger == (p.candidate,)
         for word, ids in (("repaired", p.repaired), ("regressed", p.regressed))
         if ids
     ]
