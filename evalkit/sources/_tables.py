@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -50,10 +51,12 @@ def _joined(
     whole: dict[str, list[object]] = {}
     where: list[tuple[Path, int]] = []
     used: set[str] = set()
-    for nth, (file, data) in enumerate(files, 1):
+    runs: Counter[str] = Counter()
+    for file, data in files:
         by_file, key = given_name(file, "", names)
         given = {said.candidate: by_file} if by_file else {}
-        given |= {said.repetition: str(nth)} if repetition == "file" else {}
+        runs[by_file] += 1  # each file is one run of its candidate, or of all where the rows name theirs
+        given |= {said.repetition: str(runs[by_file])} if repetition == "file" else {}
         try:
             found, rows = _columns(data, said, columns is not None, given)
         except EvalkitError as error:
