@@ -85,8 +85,7 @@ def dial(campaign: Campaign, candidates: Sequence[str] | None = None, *, count_a
     no candidate is complete.
     """
     with _style():
-        ks = range(1, len(campaign.repetitions) + 1)
-        return _dial(_rows(campaign, candidates, [pass_hat(k) for k in ks], count_as_fail)).picture()
+        return _dial(campaign, candidates, count_as_fail).picture()
 
 
 def dial_apart(views: Mapping[str, Instances]) -> Picture:
@@ -99,7 +98,7 @@ def dial_apart(views: Mapping[str, Instances]) -> Picture:
     ks = range(1, max(int(view.planned.max(initial=1)) for view in views.values()) + 1)
     found = [(v, Coverage(v.candidate, v.cells, int((v.passed + v.failed).sum()), {}, {})) for v in views.values()]
     with _style():
-        return _dial(_measured(found, [pass_hat(k) for k in ks])).picture()
+        return _dial_of(_measured(found, [pass_hat(k) for k in ks])).picture()
 
 
 def mix_lines(before: Tally, after: Tally, reference: Reference) -> Picture:
@@ -701,7 +700,12 @@ def _slopes(title: str, rows: Sequence[_Row], reductions: Sequence[Reduction], p
 # --- the dial ---------------------------------------------------------------------------------------------------------
 
 
-def _dial(rows: Sequence[_Row]) -> _Page:
+def _dial(campaign: Campaign, candidates: Sequence[str] | None, fails: Sequence[str]) -> _Page:
+    ks = range(1, len(campaign.repetitions) + 1)
+    return _dial_of(_rows(campaign, candidates, [pass_hat(k) for k in ks], fails))
+
+
+def _dial_of(rows: Sequence[_Row]) -> _Page:
     curves = {row.name: [Fraction(value) for value in row.key] for row in rows if row.key}
     if not curves:
         raise CoverageError(f"no complete candidate: {quote(rows[0].name)} has {rows[0].gap}", "at least one", "run the missing cells")
