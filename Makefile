@@ -7,13 +7,14 @@ OUT ?= report
 CAMPAIGN ?=
 INCUMBENT ?=
 RULE ?=
+ARGS ?=
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 export IPYTHONDIR := $(CURDIR)/.venv/ipython
 
 .PHONY: report mix test lab outputs class docs test-long test-engines test-browser clean
 
-report: $(READY)  ## the release report; CAMPAIGN=results.csv INCUMBENT=name for your own
-	$(VENV) -m evalkit report release $(if $(CAMPAIGN),-p campaign '$(CAMPAIGN)') $(if $(INCUMBENT),-p incumbent '$(INCUMBENT)') $(if $(RULE),-p rule '$(RULE)') -o '$(OUT)'
+report: $(READY)  ## the release report; CAMPAIGN=results.csv INCUMBENT=name ARGS="-p scorer match" for your own
+	$(VENV) -m evalkit report release $(if $(CAMPAIGN),-p campaign '$(CAMPAIGN)') $(if $(INCUMBENT),-p incumbent '$(INCUMBENT)') $(if $(RULE),-p rule '$(RULE)') $(ARGS) -o '$(OUT)'
 
 mix: $(READY)  ## the mix report on the bundled tallies
 	$(VENV) -m evalkit report mix -o '$(OUT)-mix'

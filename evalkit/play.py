@@ -188,9 +188,9 @@ def _joined(*parts: Shown) -> Shown:
 
 
 def _page(shown: Shown) -> Any:
-    from ipywidgets import HTML
+    from ipywidgets import HTML, Layout
 
-    page = HTML(shown.html)
+    page = HTML(shown.html, layout=Layout(width="max-content", max_width="100%"))
     page.add_class("jp-RenderedHTMLCommon")  # the look of JupyterLab's own tables
     return page
 
@@ -202,20 +202,25 @@ def _small(name: str) -> Any:
 
 
 def _slider(said: Callable[..., Shown], low: int, high: int, start: int, words: str) -> Play:
-    """A whole-number slider above the words that it changes."""
+    """A whole-number slider above the words that it changes, and a field of the same number.
+
+    The field has a label that a screen reader says; the slider's handle has none.
+    """
 
     def widget() -> Any:
-        from ipywidgets import IntSlider, Layout, VBox
+        from ipywidgets import BoundedIntText, HBox, IntSlider, Layout, VBox, jslink
 
         page = _page(said(start))
-        slider = IntSlider(
-            start, low, high, description=words, style={"description_width": "initial"}, layout=Layout(width="min(100%, 34rem)")
+        slider = IntSlider(start, low, high, readout=False, layout=Layout(width="16rem"))
+        field = BoundedIntText(
+            start, max=high, min=low, description=words, style={"description_width": "initial"}, layout=Layout(width="max-content")
         )
 
         def change(event: Any) -> None:
             page.value = said(event["new"], event["old"]).html
 
+        jslink((slider, "value"), (field, "value"))
         slider.observe(change, "value")
-        return VBox([slider, page])
+        return VBox([HBox([field, slider], layout=Layout(flex_flow="row wrap")), page])
 
     return Play(said(start), widget)

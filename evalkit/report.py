@@ -423,7 +423,8 @@ def _counts(record: Mapping[str, Any]) -> list[tuple[str, str]]:
         return [
             (
                 name,
-                f"{c['passed']} of {c['planned']} cells passed, key {', '.join(c['key']) if c['key'] else 'none'}, {c['observed']} of {c['planned']} observed",
+                f"{c['passed']} of {c['planned']} cells passed, key {', '.join(c['key']) if c['key'] else 'none'}, {c['observed']} of {c['planned']} observed"
+                + "".join(f", {n} {word} counted as fail by the rule" for word, n in c["counted_as_fail"].items()),
             )
             for name, c in rows
         ]

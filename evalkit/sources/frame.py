@@ -279,21 +279,22 @@ class _Pairs:
         codes = np.zeros((shape[0], shape[1] * shape[2]), np.uint8)  # 0 is absent
         place = candidates.index * shape[2] + instances.index
         runs = np.zeros(shape[:2][::-1], bool)
-        low, high = np.full(shape[0], shape[2]), np.full(shape[0], -1)
+        low, high = np.empty(shape[0], np.int64), np.empty(shape[0], np.int64)
         numbers = [number for _, number in self.kinds.read if number is not None]
         score, present = self._scores(numbers, codes.shape, n)
         for r in range(shape[0]):
+            outcomes, seen = np.zeros(len(place), np.uint8), np.zeros(len(place), bool)
             for kind, (code, number) in enumerate(self.kinds.read):
                 there = (self.word(r // _BITS, kind) >> (r % _BITS)) & 1 == 1
-                if there.any():
-                    at = place[there]
-                    codes[r, at] = code
-                    runs[candidates.index[there], r] = True
-                    low[r] = min(low[r], instances.index[there].min())
-                    high[r] = max(high[r], instances.index[there].max())
-                    if number is not None:
-                        score.numerators[r, at] = int(number * score.denominator)
-                        present[r, at] = True
+                outcomes[there] = code
+                seen |= there
+                if number is not None:
+                    score.numerators[r, place[there]] = int(number * score.denominator)
+                    present[r, place[there]] = True
+            at, who, what = (values if seen.all() else values[seen] for values in (place, candidates.index, instances.index))
+            codes[r, at] = outcomes if seen.all() else outcomes[seen]
+            runs[who, r] = True
+            low[r], high[r] = what.min(), what.max()
         ends = Labels(self.kinds.repetitions, np.repeat(np.arange(shape[0]), 2)), Labels(instances.names, np.stack([low, high], 1).ravel())
         somebody = Labels(candidates.names, np.zeros(len(ends[0].index), np.int64))
         _refuse_unlike_repetitions(somebody, *ends, runs, lambda _: [])

@@ -596,12 +596,17 @@ def _parse(data: bytes, required: Sequence[str], *, declared: bool = False) -> T
     if lacking:
         only = header[0] if len(header) == 1 else ""
         other = next((mark for mark in ";\t|" if mark in only), "")
+        declare = ', or declare which is which: columns = "candidate=model; instance=task; ..."' if "outcome" in required else ""
         raise InputError(
             f"the header {quote(only)} separated by {quote(other)}"
             if other
             else f"no column {listing(lacking)} among {', '.join(map(quote, header[:12]))}",
             ("commas between " if other else "the columns ") + ",".join(required),
-            "save the table with commas" if other else "correct the declared columns" if declared else "rename or add the columns",
+            "save the table with commas"
+            if other
+            else "correct the declared columns"
+            if declared
+            else "rename or add the columns" + declare,
             row=header_row,
         )
     numbers: list[int] = []
