@@ -19,7 +19,7 @@ from .decide import rank, rank_key
 from .errors import InputError, listing, plain
 from .lesson import ranking
 from .reductions import Reduction, cell_mean, fail_closed, name_of, pass_hat
-from .reweighting import Reference, Tally, compare, flip_mix, standardise
+from .reweighting import Reference, Tally, compare, flip_mix, observed_mix, standardise
 from .show import Shown, dominance, rates, sentence
 
 __all__ = ["Play", "dial", "flip", "mix"]
@@ -132,14 +132,14 @@ def dial(campaign: Campaign) -> Play:
 
 
 def mix(before: Tally, after: Tally, reference: Reference) -> Play:
-    """Slide the share of the first of two groups, in twentieths, and see the rate of both periods at that mix.
+    """Slide the share of the group that grew, of two, in twentieths, and see the rate of both periods at that mix.
 
     Beside it: the observed and the standardised rates, and the mix at which the periods tie, if there is one.
     Raises: MixError unless both periods have the same two groups, each with an assessed request; CoverageError for unassessed
     requests.
     """
     flip_mix(before, after), standardise(before, reference)  # refuse what has no two lines, or another mix
-    one, other = before.groups
+    other, one = before.groups if observed_mix(after)[before.groups[1]] >= observed_mix(before)[before.groups[1]] else before.groups[::-1]
     comparison = compare(before, after, reference)
     beside = rates(reference, comparison), dominance(comparison)
 

@@ -176,7 +176,7 @@ def standardise(tally: Tally, reference: Reference | Mapping[str, Fraction]) -> 
     """
     weights = reference.weights if isinstance(reference, Reference) else reference
     _check_weights(weights)
-    _same_groups(tally.period, tally.groups, "the reference", tuple(weights))
+    _same_groups(tally.period, _sizes(tally), "the reference", {g: f"weight {as_text(w)}" for g, w in weights.items()})
     rates = _complete_rates(tally)
     return sum((weights[group] * rate for group, rate in rates.items()), Fraction(0))
 
@@ -306,7 +306,7 @@ def _differences(a: Tally, b: Tally) -> dict[str, Fraction]:
 
 
 def _pair(a: Tally, b: Tally) -> tuple[dict[str, Fraction], dict[str, Fraction]]:
-    _same_groups(a.period, a.groups, quote(b.period), b.groups)
+    _same_groups(a.period, _sizes(a), quote(b.period), _sizes(b))
     return _complete_rates(a), _complete_rates(b)
 
 
@@ -322,13 +322,22 @@ def _complete_rates(tally: Tally) -> dict[str, Fraction]:
     return rates
 
 
-def _same_groups(name: str, have: Sequence[str], other: str, want: Sequence[str]) -> None:
+def _sizes(tally: Tally) -> dict[str, str]:
+    return {g: f"{n} of {asked} assessed" for g, n, asked in zip(tally.groups, tally.assessed, tally.requested, strict=True)}
+
+
+def _same_groups(name: str, have: Mapping[str, str], other: str, want: Mapping[str, str]) -> None:
+    """Refuse unlike inventories of groups, and say how much each group weighs or holds."""
     lacking, extra = [g for g in in_order(want) if g not in have], [g for g in have if g not in want]
     if lacking or extra:
         words = [f"group {listing(lacking)} missing from {quote(name)}"] if lacking else []
         words += [f"group {listing(extra)} of {quote(name)} not in {other}"] if extra else []
-        raise MixError(" and ".join(words), f"the groups of {other}: {listing(in_order(want))}",
-                       "the comparison is unavailable; a new inventory of groups needs a new reference, weights are never rescaled")  # fmt: skip
+        there, wanted = ([f"{g} ({sizes[g]})" for g in in_order(sizes)] for sizes in (have, want))
+        raise MixError(
+            f"{' and '.join(words)}, which has {listing(there, 12)}",
+            f"the groups of {other}: {listing(wanted, 12)}",
+            "the comparison is unavailable; a new inventory of groups needs a new reference, weights are never rescaled",
+        )
 
 
 def _check_weights(weights: Mapping[str, Any]) -> None:

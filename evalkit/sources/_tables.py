@@ -99,7 +99,7 @@ def _columns(data: bytes, said: Columns, declared: bool, given: Mapping[str, str
             raise InputError(f"Parquet that cannot be read ({error})", "a whole Parquet file", "was the copy cut short?") from None
         return {name: frame[name].to_list() for name in frame.columns}, range(1, frame.height + 1)
     if data[:100].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"[", b"{"):
-        parsed = table._records(load(data), None)
+        parsed = table._records(load(data), said if declared else None)
     else:
         needed = said.roles.values() if declared else [name for name in CELL if name in said.roles.values()]
         parsed = table._parse(data, [name for name in dict.fromkeys(needed) if name not in given], declared=declared)
