@@ -9,6 +9,7 @@ INCUMBENT ?=
 RULE ?=
 ARGS ?=
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
+unexport JPY_SESSION_NAME
 export IPYTHONDIR := $(CURDIR)/.venv/ipython
 
 .PHONY: report mix test lab outputs class docs test-long test-engines test-browser clean

@@ -28,7 +28,7 @@ from .draw import intervals as draw_intervals
 from .errors import EvalkitError, plain
 from .reductions import Reduction, name_of
 from .reweighting import Comparison, Reference
-from .show import Shown, sentence, table
+from .show import Shown, joined, sentence, table
 from .show import picture as show_picture
 from .uncertainty import (
     Interval,
@@ -47,10 +47,6 @@ __all__ = ["chance", "compared", "could_change", "intervals", "mix_coverage", "m
 
 _MOST_DRAWN = 20_000_000  # instances drawn for one table, so that a large campaign is not a long wait
 RERUN_MIME = "application/vnd.evalkit.rerun+json"
-
-
-def _joined(*parts: Shown) -> Shown:
-    return Shown("".join(part.html for part in parts), "\n".join(part.text for part in parts))
 
 
 def could_change(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Shown:
@@ -73,7 +69,7 @@ def could_change(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> S
         ]
     key = ", ".join(map(name_of, rule.key))
     shown = table(["candidate", f"worst case of {key}", "best case", "observed cells", "mean if the missing are dropped"], rows)
-    return _joined(
+    return joined(
         sentence(told[0].upper() + told[1:], *waits),
         shown,
         sentence("Worst case: every missing cell fails. Best case: every one passes. The last column is never used for a decision."),
@@ -131,7 +127,7 @@ def intervals(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Show
         )
         rows.append([s.candidate, f"{_resolved(view)} of {len(view.ids)}" if view.complete else "–", words])
     unit = "clusters" if campaign.clusters else "instances"
-    return _joined(
+    return joined(
         table(
             ["candidate", "resolved instances", f"95% interval of their share ({'Wilson, clustered' if campaign.clusters else 'Wilson'})"],
             rows,
@@ -195,7 +191,7 @@ def compared(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Shown
         for word, ids in (("repaired", p.repaired), ("regressed", p.regressed))
         if ids
     ]
-    return _joined(
+    return joined(
         table(header, rows),
         sentence(
             *names,
@@ -221,7 +217,7 @@ def stability(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Show
     rows.append(["tie for first", *(percent(s.tie) for s in known.values())])
     how = next(iter(known.values()))
     exact = "all resamples, exact" if how.error is None else f"{how.resamples} resamples, seed {how.seed}, error up to {how.error:.3f}"
-    return _joined(
+    return joined(
         table(["comes first alone", *known], rows),
         sentence(
             *gaps,
@@ -277,7 +273,7 @@ def mix_coverage(reference: Reference, comparison: Comparison) -> Shown:
         sign = None
     direction = {1: "rises", 0: "stays", -1: "falls"}
     verdict = "its direction is not decided" if sign is None else f"the rate {direction[sign]} whatever they are"
-    return _joined(
+    return joined(
         table(["rate", "worst case", "best case", "coverage"], rows),
         sentence(f"Worst case: every request without a verdict fails; best case: every one passes. With the missing verdicts, {verdict}."),
     )
@@ -293,7 +289,7 @@ def mix_intervals(reference: Reference, comparison: Comparison) -> Shown:
     ]
     first, second = comparison.standardised
     rows.append(["difference", f"{points((second or 0) - (first or 0))} points", _ends(mover_difference(*pair, reference))])
-    return _joined(
+    return joined(
         table(["standardised rate", "estimate", "95% interval"], rows),
         sentence(
             "MOVER with Wilson limits. The intervals assume independent requests. Several requests of one user or workflow would make them wider; counts alone cannot show that."

@@ -99,7 +99,7 @@ def source(function: Callable[..., object]) -> Shown:
 
 
 def ranking(campaign: Campaign | Mapping[str, Instances], *key: Reduction) -> Shown:
-    """Every complete candidate in its place under a key, with what each reduction counted.
+    """Every candidate, all of them complete, in its place under a key, with what each reduction counted.
 
     Candidates that no campaign joins come as a mapping of each one's instances.
     """

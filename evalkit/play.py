@@ -20,7 +20,7 @@ from .errors import InputError, listing, plain
 from .lesson import ranking
 from .reductions import Reduction, cell_mean, fail_closed, name_of, pass_hat
 from .reweighting import Reference, Tally, compare, flip_mix, observed_mix, standardise
-from .show import Shown, dominance, rates, sentence
+from .show import Shown, joined, dominance, rates, sentence
 
 __all__ = ["Play", "dial", "flip", "mix"]
 
@@ -75,7 +75,7 @@ def flip(
         now = " now" if alike is not None and alike != (first[0] == first[1]) else ""
         mark = f"They{now} choose alike." if first[0] == first[1] else f"They{now} choose differently."
         words = [f"{_named(picker)}: {_chosen(first[0])}. {_named(key)}: {_chosen(first[1])}."]
-        return _joined(_marked(mark), sentence(*words), ranking(flipped, *picker), ranking(flipped, *key)), first[0] == first[1]
+        return joined(_marked(mark), sentence(*words), ranking(flipped, *picker), ranking(flipped, *key)), first[0] == first[1]
 
     def widget() -> Any:
         from ipywidgets import HTML, GridBox, Layout, ToggleButton, VBox
@@ -124,10 +124,10 @@ def dial(campaign: Campaign) -> Play:
         ends = {1: " (the cell mean)", last: " (the fail-closed share)"}
         lead = "leads" if len(first) == 1 else "tie for the lead"
         words = f"At k = {k}{ends.get(k, '')}, {' and '.join(map(plain, first))} {'now ' * moved}{lead}."
-        return _joined(_marked(words), ranking(campaign, pass_hat(k)))
+        return joined(_marked(words), ranking(campaign, pass_hat(k)))
 
     if last == 1:
-        return Play(_joined(said(1), sentence("One repetition: the dial has one setting.")), lambda: _page(said(1)))
+        return Play(joined(said(1), sentence("One repetition: the dial has one setting.")), lambda: _page(said(1)))
     return _slider(said, 1, last, 1, "k, repetitions that must all pass")
 
 
@@ -155,7 +155,7 @@ def mix(before: Tally, after: Tally, reference: Reference) -> Play:
         share = Fraction(step, _STEPS)
         words = f"At the mix {plain(one)} {as_text(share)}, {plain(other)} {as_text(1 - share)}: "
         words += f"{plain(before.period)} {percent(first)}, {plain(after.period)} {percent(second)}; {who.format(' now' * moved)}."
-        return _joined(_marked(words), *beside)
+        return joined(_marked(words), *beside)
 
     return _slider(said, 0, _STEPS, round(reference.weights[one] * _STEPS), f"share of {plain(one)}, in twentieths")
 
@@ -181,10 +181,6 @@ def _letter(passed: bool, what: str) -> tuple[str, str]:
 
 def _marked(words: str) -> Shown:
     return Shown(f"<p><strong>{escape(words)}</strong></p>", words)
-
-
-def _joined(*parts: Shown) -> Shown:
-    return Shown("".join(part.html for part in parts), "\n".join(part.text for part in parts))
 
 
 def _page(shown: Shown) -> Any:

@@ -21,7 +21,7 @@ from .reductions import name_of, pass_hat
 from .reweighting import Comparison, Reference, Tally, dominates, flip_mix, observed_mix, observed_rate, standardise
 
 __all__ = [
-    "Shown", "conditions", "decomposition", "digests", "dominance", "grid", "group_counts", "group_rates", "labels", "limits", "mix_digests", "mix_limits", "mix_read", "mix_verdict", "pass_hat_table", "picture", "rates", "read", "review", "sentence", "standings", "table", "verdict",
+    "Shown", "conditions", "decomposition", "digests", "dominance", "grid", "group_counts", "group_rates", "joined", "labels", "limits", "mix_digests", "mix_limits", "mix_read", "mix_verdict", "pass_hat_table", "picture", "rates", "read", "review", "sentence", "standings", "table", "verdict",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -57,6 +57,11 @@ def _marked(text: str) -> str:
 def sentence(*texts: str) -> Shown:
     """Sentences, one paragraph each."""
     return Shown("".join(f"<p>{_marked(plain_long(text))}</p>" for text in texts), "\n".join(map(plain_long, texts)))
+
+
+def joined(*parts: Shown) -> Shown:
+    """Several things shown as one."""
+    return Shown("".join(part.html for part in parts), "\n".join(part.text for part in parts))
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> Shown:

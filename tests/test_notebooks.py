@@ -27,7 +27,7 @@ FIRST_NINE = [
 ]  # fmt: skip
 
 HEAD, TAIL = ["title", "parameters", "setup"], ["limits", "yours"]
-ROUND = ["question", "table", "predict", "run", "reveal", "read", "picture", "check", "explain", "exercise"]
+ROUND = ["question", "table", "predict", "run", "reveal", "read", "picture", "play", "check", "explain", "exercise"]
 REPORT_ROLES = {"title", "parameters", "setup", "table", "run", "picture", "limits"}
 MODULES = {"collections", "dataclasses", "evalkit", "fractions", "itertools", "json", "math", "pathlib"}
 OWN_RULES = {"08_write_your_own_rule"}  # where a reader writes a reduction; nowhere else does a tutorial define a function
@@ -134,7 +134,7 @@ def test_roles_come_in_the_order_of_the_template(path):
         assert each[0] == "question"
         places = [ROUND.index("exercise" if role == "solution" else role) for role in each]
         assert places == sorted(places), each
-    assert set(ROUND) <= {role for each in middle for role in each}
+    assert set(ROUND) - {"play"} <= {role for each in middle for role in each}
     first = middle[0]
     assert [role for role in ROUND if role in first][:7] == ROUND[:7], "the first round tells the whole story"
 
@@ -224,7 +224,7 @@ def test_answers_of_a_predicted_round_are_collapsed(path):
         if any(role_of(cell) == "predict" for cell in each):
             for cell in code_of(each):
                 hidden = cell["metadata"].get("jupyter", {}).get("outputs_hidden", False)
-                assert hidden == (role_of(cell) in ("run", "reveal", "picture")), cell["id"]
+                assert hidden == (role_of(cell) in ("run", "reveal", "picture", "play")), cell["id"]
                 for page in [output["data"]["text/html"] for output in cell["outputs"] if hidden and "data" in output]:
                     assert page[0] == " \n", "JupyterLab shows the first line of a folded output"
 
@@ -328,7 +328,7 @@ def test_each_exercise_takes_the_right_answer_and_only_that(path):
     names: dict[str, Any] = {}
     exercises, solutions = [], []
     for cell in cells_of(path):
-        if cell["cell_type"] == "code" and role_of(cell) not in ("picture", "yours"):
+        if cell["cell_type"] == "code" and role_of(cell) not in ("picture", "play", "yours"):
             value_of(text_of(cell), names)
         if role_of(cell) == "exercise" and text_of(cell).startswith("answer"):
             exercises.append(text_of(cell))
