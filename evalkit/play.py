@@ -20,7 +20,7 @@ from .errors import InputError, listing, plain
 from .lesson import ranking
 from .reductions import Reduction, cell_mean, fail_closed, name_of, pass_hat
 from .reweighting import Reference, Tally, compare, flip_mix, observed_mix, standardise
-from .show import Shown, joined, dominance, rates, sentence
+from .show import Shown, dominance, joined, rates, sentence
 
 __all__ = ["Play", "dial", "flip", "mix"]
 
