@@ -130,15 +130,15 @@ class Decided:
 
     def __str__(self) -> str:
         first = listing(self.winners)
-        sentences = [f"winner decided: {first}" if self.winner_decided else f"winner not decided: {first} could come first"]
+        sentences = [f"Winner decided: {first}" if self.winner_decided else f"Winner not decided: {first} could come first"]
         if not self.promotable:
-            sentences.append("verdict decided: no completion of the missing cells promotes a challenger")
+            sentences.append("Verdict decided: no completion of the missing cells promotes a challenger")
         else:
-            sentences.append(f"verdict {'decided' if self.decided else 'not decided'}: " + "; ".join(map(str, self.promotable)))
+            sentences.append(f"Verdict {'decided' if self.decided else 'not decided'}: " + "; ".join(map(str, self.promotable)))
         if self.swing:
-            sentences.append("missing cells that could change it: " + ", ".join(f"{name} {n}" for name, n in self.swing.items()))
+            sentences.append("Missing cells that could change it: " + ", ".join(f"{name} {n}" for name, n in self.swing.items()))
         elif not self.decided:
-            sentences.append("no missing cell could change it; a number with a limit is not measured yet")
+            sentences.append("No missing cell could change it; a number with a limit is not measured yet")
         return ". ".join(sentences) + "."
 
 

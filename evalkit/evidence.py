@@ -22,7 +22,7 @@ from .bounds import (
     standardised_bounds,
 )
 from .campaign import Campaign, Instances
-from .decide import NO_INCUMBENT, Decision, ReleaseRule
+from .decide import NO_INCUMBENT, PROMOTE, UNDECIDED, Decision, ReleaseRule
 from .draw import Estimate, Picture
 from .draw import intervals as draw_intervals
 from .errors import EvalkitError, plain
@@ -61,19 +61,29 @@ def could_change(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> S
         cases = [str(ends)] * 2 if isinstance(ends, Unavailable) else [", ".join(map(_number, key)) for key in (ends.low, ends.high)]
         observed = int((view.passed + view.failed).sum())
         rows.append([s.candidate, *cases, f"{observed} of {view.cells}", decimal(dropping_missing(view)) if observed else "–"])
-    told = str(answer)
     waits = []
-    if isinstance(answer, Decided) and answer.decided and rule.coverage == "complete":
+    if isinstance(answer, Decided) and answer.decided and decision.verdict == UNDECIDED and rule.coverage == "complete":
         waits = [
             'This rule asks for complete coverage, so it waits for the cells all the same; a rule with "coverage": "decided" would not.'
         ]
+    instead = _instead(answer, decision)
+    if instead:
+        names = " or ".join(map(plain, instead))
+        waits = [f"The rule ranks complete candidates only: with its missing cells run, {names} could be promoted instead."]
     key = ", ".join(map(name_of, rule.key))
     shown = table(["candidate", f"worst case of {key}", "best case", "observed cells", "mean if the missing are dropped"], rows)
     return joined(
-        sentence(told[0].upper() + told[1:], *waits),
+        sentence(str(answer), *waits),
         shown,
         sentence("Worst case: every missing cell fails. Best case: every one passes. The last column is never used for a decision."),
     )
+
+
+def _instead(answer: Decided | Unavailable, decision: Decision) -> list[str]:
+    """Who could be promoted, with all cells in, in the place of the challenger that is promoted now."""
+    if decision.verdict != PROMOTE or isinstance(answer, Unavailable):
+        return []
+    return [p.candidate for p in answer.promotable if p.candidate not in decision.challenger]
 
 
 def _number(value: int | Fraction) -> str:
@@ -82,17 +92,29 @@ def _number(value: int | Fraction) -> str:
 
 def rerun(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Shown:
     """Every missing cell by name, its reason, and whether it could change the verdict; the rows of ``rerun.csv`` travel along."""
+    instead: list[str] = []
+    if decision.verdict == PROMOTE and not all(s.coverage.complete for s in decision.standings):
+        instead = _instead(decided(campaign, rule, incumbent=decision.incumbent), decision)
     rows = [
-        [*row, campaign.details.get((row.candidate, row.instance, row.repetition), "")]
-        for row in rerun_rows(campaign, rule, incumbent=decision.incumbent)
+        [c, i, r, reason, "yes" if c in instead else could, campaign.details.get((c, i, r), "")]
+        for c, i, r, reason, could in rerun_rows(campaign, rule, incumbent=decision.incumbent)
     ]
     header = ["candidate", "instance", "repetition", "reason", "could_change_verdict", "detail"]
-    shown = table(header, rows) if rows else sentence("No planned cell is missing.")
+    shown = sentence("rerun.csv has no rows.")
+    if rows:
+        meaning = (
+            "no: the verdict with all cells in is the same whatever this cell says; a rule of complete coverage asks for it all the same."
+        )
+        shown = joined(table([name.replace("_", " ") for name in header], rows), sentence(f"Could change the verdict, {meaning}"))
     return Shown(shown.html, shown.text, {"header": header, "rows": rows}, RERUN_MIME)
 
 
 def _ends(found: Interval | Unavailable) -> str:
-    return str(found) if isinstance(found, Unavailable) else f"{found.low:.3f} to {found.high:.3f}"
+    return str(found) if isinstance(found, Unavailable) else f"{found.low:.1%} to {found.high:.1%}"
+
+
+def _points(found: Interval | Unavailable) -> str:
+    return str(found) if isinstance(found, Unavailable) else f"{100 * found.low:+.1f} to {100 * found.high:+.1f} points"
 
 
 def _resolved(view: Instances) -> int:
@@ -118,13 +140,7 @@ def intervals(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Show
     for s in decision.standings:
         view = campaign.of(s.candidate, rule.count_as_fail)
         found = _interval(campaign, view) if view.complete else None
-        words = (
-            "incomplete, so none"
-            if found is None
-            else str(found)
-            if isinstance(found, Unavailable)
-            else f"{found.low:.3f} to {found.high:.3f}"
-        )
+        words = "–" if found is None else _ends(found)
         rows.append([s.candidate, f"{_resolved(view)} of {len(view.ids)}" if view.complete else "–", words])
     unit = "clusters" if campaign.clusters else "instances"
     return joined(
@@ -176,7 +192,7 @@ def compared(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Shown
             len(p.repaired),
             len(p.regressed),
             f"{points(p.difference)} points",
-            _ends(p.interval),
+            _points(p.interval),
             f"{float(p.test.value):.3g}",
             f"{float(h):.3g}",
         ]
@@ -240,9 +256,10 @@ def chance(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Shown:
     if isinstance(answer, Unavailable):
         return sentence(lead, f"How often this gate would promote by chance is {answer}.")
     return sentence(
-        f"{lead} If none of them differed from the incumbent, this gate would still find the best of them above it in "
-        f"{answer.share:.0%} of campaigns like this one{', before the margin is tested' if rule.margin is not None else ''}.",
-        f"{answer}.",
+        f"{lead} If none of them differed from the incumbent, luck alone would put the best of them above it in {answer.share:.0%} of "
+        f"campaigns like this one{', before the margin is tested' if rule.margin is not None else ''}: alone at the top in "
+        f"{answer.promoted:.1%}, tied with another challenger in {answer.tied:.1%} ({answer.resamples} draws, error up to "
+        f"{100 * 1.96 * answer.error:.1f} points).",
         "The model of no difference: on each instance every candidate passes each repetition with that instance's pooled rate, independently.",
         "A rule that asks for any improvement promotes by luck often, on many instances too. A margin makes it rare; fresh instances for the "
         "winner undo the choice among several.",
@@ -288,7 +305,7 @@ def mix_intervals(reference: Reference, comparison: Comparison) -> Shown:
         [plain(t.period), percent(rate or 0), _ends(mover(t, reference))] for t, rate in zip(pair, comparison.standardised, strict=True)
     ]
     first, second = comparison.standardised
-    rows.append(["difference", f"{points((second or 0) - (first or 0))} points", _ends(mover_difference(*pair, reference))])
+    rows.append(["difference", f"{points((second or 0) - (first or 0))} points", _points(mover_difference(*pair, reference))])
     return joined(
         table(["standardised rate", "estimate", "95% interval"], rows),
         sentence(

@@ -31,11 +31,11 @@ def predict(guess: object, options: Sequence[str]) -> Shown:
     """Take a guess before the answer is shown; none is fine, another word is not.
 
     >>> predict(None, ["CLAUDE", "MERGE"])
-    No guess yet. Set guess to 'CLAUDE' or 'MERGE' and run again, or read on.
+    No guess yet. Set your guess to 'CLAUDE' or 'MERGE' and run again, or read on.
     """
     choices = " or ".join(repr(option) for option in options)
     if guess is None:
-        return sentence(f"No guess yet. Set guess to {choices} and run again, or read on.")
+        return sentence(f"No guess yet. Set your guess to {choices} and run again, or read on.")
     if guess not in options:
         return sentence(f"{quote(guess)} is not one of the answers: {choices}.")
     return sentence(f"Your guess: {guess}. Run the next cells to see.")

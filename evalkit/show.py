@@ -69,7 +69,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]], caption: str 
     cells = [[plain_long(str(value)) for value in row] for row in rows]
     kept, hidden = cells[:_MOST_ROWS], len(cells) - _MOST_ROWS
     right = [bool(kept) and all(row[i][:1] in "0123456789+-–" and row[i] for row in kept) for i in range(len(header))]
-    align = ['style="text-align:right"' if flag else 'style="text-align:left"' for flag in right]
+    align = ['style="text-align:right;white-space:nowrap"' if flag else 'style="text-align:left"' for flag in right]
     more = f"{hidden} more rows; decision.json counts them all" if hidden > 0 else ""
     head = "".join(f'<th scope="col" {a}>{_marked(name)}</th>' for name, a in zip(header, align, strict=True))
     body = "".join(
@@ -122,11 +122,11 @@ def headline(decision: Decision) -> str:
         return (
             "KEEP: nothing is released" if decision.incumbent == NO_INCUMBENT else f"KEEP the incumbent: {plain(decision.incumbent)} stays"
         )
-    return "UNDECIDED: nothing is released, and nothing is settled"
+    return "UNDECIDED: nothing is released yet"
 
 
 DEMONSTRATION = "Demonstration data: the kit's published fixture, not a measurement of yours."
-UNBOUND = "Reference not bound to the data: they do not name its grouping rule and grader version."
+UNBOUND = "Reference not bound to the data: the data do not name the grouping rule and grader version that the reference names."
 
 
 def verdict(campaign: Campaign, rule: ReleaseRule, decision: Decision, *, demonstration: bool, bound: bool) -> Shown:
@@ -333,7 +333,7 @@ def dominance(comparison: Comparison) -> Shown:
     for first, second in (pair, pair[::-1]):
         if dominates(first, second):
             return sentence(
-                f"At every possible mix of these groups {plain(first.period)} is at least as good as {plain(second.period)}, and better at one."
+                f"At every possible mix of these groups {plain(first.period)} passes as often as {plain(second.period)}, or more often."
             )
     flip = flip_mix(*pair) if len(pair[0].groups) == 2 else None
     if flip is None:

@@ -229,7 +229,7 @@ def test_the_published_fixture_is_complete_so_everything_is_decided() -> None:
     assert isinstance(answer, Decided)
     assert (answer.winners, answer.winner_decided, answer.promotes, answer.decided) == (("CLAUDE",), True, "CLAUDE", True)
     assert rerun_rows(read_campaign(), read_rule(), incumbent="BASELINE") == []
-    assert str(answer) == "winner decided: CLAUDE. verdict decided: CLAUDE is promoted whatever the missing cells say."
+    assert str(answer) == "Winner decided: CLAUDE. Verdict decided: CLAUDE is promoted whatever the missing cells say."
 
 
 FIXTURE = {
@@ -298,7 +298,7 @@ def test_an_unmeasured_cost_leaves_a_limit_open_and_the_report_says_so() -> None
     answer = decided(campaign, rule, incumbent="B")
     assert isinstance(answer, Decided)
     assert not answer.decided
-    assert str(answer).endswith("no missing cell could change it; a number with a limit is not measured yet.")
+    assert str(answer).endswith("No missing cell could change it; a number with a limit is not measured yet.")
     campaign = campaign_of({"A": ["T?"], "B": ["FF"]}, columns={"cost": column})
     assert [row.could_change_verdict for row in rerun_rows(campaign, rule, incumbent="B")] == ["yes"]
 

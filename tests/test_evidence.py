@@ -30,7 +30,7 @@ def shown():
 
 def test_the_paired_table_names_repaired_and_regressed_instances(shown) -> None:
     text = evidence.compared(*shown).text
-    assert "CLAUDE                   2          1  +16.7 points  -0.398 to 0.630  1" in text
+    assert "CLAUDE                   2          1  +16.7 points  -39.8 to +63.0 points  1" in text
     assert "CLAUDE repaired: i1, i2." in text
     assert "CLAUDE regressed: i6." in text
 
@@ -51,7 +51,7 @@ def test_stability_shares_add_up_and_ties_stand_apart(shown) -> None:
 
 def test_intervals_are_of_resolved_instances_and_never_of_cells(shown) -> None:
     claude = next(line for line in evidence.intervals(*shown).text.splitlines() if line.startswith("CLAUDE"))
-    assert claude.split(maxsplit=4) == ["CLAUDE", "2", "of", "6", "0.097 to 0.700"]
+    assert claude.split(maxsplit=4) == ["CLAUDE", "2", "of", "6", "9.7% to 70.0%"]
     assert isinstance(evidence.picture(*shown), Picture)
 
 
@@ -84,7 +84,7 @@ def test_missing_verdicts_of_a_mix_are_bounds_and_never_a_point() -> None:
     assert "a, standardised                   0.510      0.530" in text
     assert "its direction is not decided" in text
     pair = compare(*read_tallies().values(), read_reference())
-    assert "0.277 to 0.436" in evidence.mix_intervals(read_reference(), pair).text
+    assert "27.7% to 43.6%" in evidence.mix_intervals(read_reference(), pair).text
     assert "Every request is assessed" in evidence.mix_coverage(read_reference(), pair).text
 
 

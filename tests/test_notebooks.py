@@ -488,7 +488,7 @@ def test_06_keeps_both_ends_and_says_when_they_no_longer_matter():
     assert "its direction is not decided" in said[1]
     assert "940 of 1000 requests" in said[2]
     assert "the rate falls whatever they are" in said[2]
-    assert [line.split()[-1] for line in said[3].splitlines()[-3:]] == ["yes", "no", "no"]
+    assert [line.split()[-1] for line in said[3].splitlines()[-4:-1]] == ["yes", "no", "no"]
     assert said[4].startswith("PROMOTE: CLAUDE may replace BASELINE")
 
 
