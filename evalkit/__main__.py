@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from .errors import EvalkitError, InputError, plain, quote
 from .records import reference_text, write_whole
-from .report import KINDS, REFUSED, markdown, run, step_summary, verify
+from .report import KINDS, REFUSED, encodable, markdown, run, step_summary, verify
 from .reweighting import MISSING_GROUP_POLICY, Reference, observed_mix
 from .sources import read_tallies
 from .tabulate import tabulate, tabulate_tally
@@ -84,6 +85,9 @@ def _reference(options: argparse.Namespace) -> int:
             f"no period {quote(options.period)}", "one of " + ", ".join(map(plain, tallies)), "name a period", file=options.tallies
         )
     tally = tallies[options.period]
+    for name in ("id", "purpose"):
+        if not getattr(options, name).strip():
+            raise InputError(f"a blank --{name}", "text", "a reference is nothing without it")
     if tally.assessed != tally.requested:
         raise InputError(
             f"{sum(tally.assessed)} of {sum(tally.requested)} requests of {quote(options.period)} assessed",
@@ -104,14 +108,25 @@ def _reference(options: argparse.Namespace) -> int:
     elif options.o.exists():
         raise InputError("a file that exists", "a new file, since a reference is declared once", "choose another name", file=options.o)
     else:
-        write_whole(options.o, reference_text(record))
+        try:
+            write_whole(options.o, reference_text(record))
+        except OSError as error:
+            raise InputError(
+                f"no place to write ({error.strerror})", "a folder that exists", "make it, or name another", file=options.o
+            ) from None
         print(options.o)
     return 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; a refusal is one sentence on standard error and status 12."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a console that lacks a character shows its escape
+            stream.reconfigure(errors="backslashreplace")
     try:
+        for word in sys.argv[1:] if arguments is None else arguments:
+            if not encodable(word):
+                raise InputError(quote(word), "text", "correct the argument; it holds bytes that are no characters")
         options = _parser().parse_args(arguments)
         if options.command == "report":
             return run(options.kind, [(name, value) for name, value in options.p], options.o, parameter_file=options.f)

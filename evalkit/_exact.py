@@ -84,7 +84,13 @@ def as_text(number: int | Fraction) -> str:
     >>> as_text(Fraction(5, 12)), as_text(2)
     ('5/12', '2')
     """
-    return str(Fraction(number))
+    exact = Fraction(number)
+    return _digits(exact.numerator) if exact.denominator == 1 else f"{_digits(exact.numerator)}/{_digits(exact.denominator)}"
+
+
+def _digits(number: int) -> str:
+    """Python refuses to write out more than 4,300 digits, which a rate over many groups can have; Decimal does not."""
+    return str(number) if number.bit_length() < 10_000 else format(Decimal(number), "f")
 
 
 def decimal(number: int | Fraction, places: int = 3) -> str:
@@ -106,6 +112,16 @@ def percent(number: int | Fraction, places: int = 1) -> str:
     '45.0%'
     """
     return decimal(Fraction(number) * 100, places) + "%"
+
+
+def percents(first: Fraction, second: Fraction) -> tuple[str, str]:
+    """Two percentages with as many places as it takes to tell them apart, where they differ.
+
+    >>> percents(Fraction(9, 20), Fraction(7, 20)), percents(Fraction(1), Fraction(99999, 100000))
+    (('45.0%', '35.0%'), ('100.000%', '99.999%'))
+    """
+    places = next((n for n in range(1, 19) if first == second or percent(first, n) != percent(second, n)), 18)
+    return percent(first, places), percent(second, places)
 
 
 def points(number: int | Fraction, places: int = 1) -> str:

@@ -19,7 +19,21 @@ import numpy as np
 from . import reductions as built_in
 from ._exact import decimal
 from .campaign import CODE, FAIL, MISSING, PASS, Campaign, Counts, Instances
-from .decide import KEEP, MET, NO_INCUMBENT, NOT_MET, PROMOTE, Condition, Decision, RankKey, ReleaseRule, decide, rank_key
+from .decide import (
+    KEEP,
+    MET,
+    NO_INCUMBENT,
+    NOT_EVALUATED,
+    NOT_MET,
+    PROMOTE,
+    UNDECIDED,
+    Condition,
+    Decision,
+    RankKey,
+    ReleaseRule,
+    decide,
+    rank_key,
+)
 from .errors import CoverageError, listing, quote
 from .reductions import Reduction, cell_mean, lowest, mean_score, name_of
 from .reweighting import Reference, Tally, observed_rate, standardise
@@ -295,7 +309,7 @@ def decide_by_bounds(
     observed = decide(campaign, rule, incumbent=incumbent, picker=picker, sign_offs=sign_offs)
     if rule.coverage == "complete":
         return observed
-    if observed.verdict == PROMOTE or all(standing.coverage.complete for standing in observed.standings):
+    if all(standing.coverage.complete for standing in observed.standings):
         return observed
     grid, rule = _required(campaign, rule)
     gaps = "; ".join(f"{s.candidate} {s.coverage}" for s in observed.standings if not s.coverage.complete)
@@ -304,13 +318,15 @@ def decide_by_bounds(
         others = [c for c in grid.candidates if c != challenger]
         worst = decide(_fill(grid, rule, others), rule, incumbent=incumbent, picker=picker, sign_offs=sign_offs)
         if worst.verdict == PROMOTE and worst.challenger == (challenger,):
-            seen = tuple(replace(c, numbers=f"{c.numbers}, worst case") for c in worst.conditions)
+            seen = tuple(replace(c, numbers=f"{c.numbers}, with every missing cell filled for the worst case") for c in worst.conditions)
             reason = Condition(name, MET, f"missing cells of {challenger} taken as fail, all others as pass: {gaps}")
             return replace(observed, winner=worst.winner, challenger=worst.challenger, verdict=PROMOTE, conditions=(reason, *seen))
     answer = decided(grid, rule, incumbent=incumbent)
     if isinstance(answer, Decided) and not answer.promotable and set(answer.at_best) == {KEEP}:
         reason = Condition(name, NOT_MET, f"no completion of the missing cells promotes a challenger: {gaps}")
         return replace(observed, verdict=KEEP, conditions=(*observed.conditions, reason))
+    if observed.verdict == PROMOTE:  # the best of the complete ones, but not whatever the missing cells say
+        return replace(observed, verdict=UNDECIDED, conditions=(*observed.conditions, Condition(name, NOT_EVALUATED, gaps)))
     return observed
 
 

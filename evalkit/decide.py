@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ._exact import as_text, decimal, is_exact, rational
-from .campaign import MISSING, Campaign, Coverage, Instances
+from .campaign import MISSING, Campaign, Coverage, Instances, require_complete
 from .errors import CoverageError, InputError, RankKeyError, RuleError, listing, plain, quote
 from .reductions import Reduction, cell_mean, counted, name_of, named, unit_of
 
@@ -225,7 +225,7 @@ def parse_sign_offs(text: str) -> dict[str, str]:
     signed: dict[str, str] = {}
     for part in filter(str.strip, text.split(";")):
         role, equals, name = (piece.strip() for piece in part.partition("="))
-        if not role or not equals or not name or role in signed:
+        if not role or not equals or not any(map(str.isalnum, name)) or role in signed:
             raise InputError(f"sign-off {quote(part.strip())}", "role=name, each role once, separated by semicolons", "correct sign_offs")
         signed[role] = name
     return signed
@@ -323,6 +323,8 @@ def _keys(views: Mapping[str, Instances], reductions: Sequence[Reduction]) -> tu
     gaps: dict[str, str] = {}
     for name, view in views.items():
         try:
+            if not view.complete:  # whatever a reduction of the reader's own makes of a missing cell
+                require_complete(view)
             keys[name] = rank_key(view, reductions)
         except CoverageError as gap:
             gaps[name] = f"incomplete: {gap.found}"

@@ -317,7 +317,7 @@ def decision_record(campaign: Campaign, rule: ReleaseRule, decision: Decision) -
                 "passed": s.passed,
                 "failed": s.failed,
                 "planned": s.coverage.planned,
-                "observed": s.coverage.observed,
+                "observed": s.coverage.observed - sum(s.coverage.counted_as_fail.values()),
                 "missing": dict(s.coverage.missing),
                 "counted_as_fail": dict(s.coverage.counted_as_fail),
             }

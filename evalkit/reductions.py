@@ -162,11 +162,12 @@ def mean_score(instances: Instances) -> Fraction:
 def lowest(column: str) -> Reduction:
     """Minus the total of a numeric column (a cost, a latency), so that the smaller total ranks higher.
 
-    Raises: RuleError if the campaign has no such column; CoverageError if any planned cell has no number.
+    Raises: RuleError if the campaign has no such column; CoverageError if any planned cell is missing or has no number.
     """
 
     @unit(f"total {column}")
     def reduction(instances: Instances) -> Fraction:
+        require_complete(instances)
         return -_measured(instances, column).total()
 
     reduction.__name__ = f"lowest({column})"

@@ -15,6 +15,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -163,9 +164,11 @@ def run(kind: str, given: Sequence[tuple[str, str]], output: Path, *, parameter_
     Raises: EvalkitError for what the caller turns into status 12.
     """
     notebook = bundled(f"notebooks/report_{kind}.ipynb")
+    for name, value in given:
+        if name == "campaign" and Path(value).is_dir() and output.resolve().is_relative_to(Path(value).resolve()):
+            raise InputError(f"the output folder {output} inside the campaign folder", "another place", "choose another folder for -o")
     with _locked(output):
-        for name in reversed(FILES):
-            (output / name).unlink(missing_ok=True)
+        _clear(output)
         parameters = _parameters(notebook, given, parameter_file)
         before = _inputs(parameters)
         started = datetime.now(UTC)
@@ -209,8 +212,11 @@ def step_summary(text: str) -> None:
     """Append to the job summary of a GitHub workflow, where there is one."""
     target = os.environ.get("GITHUB_STEP_SUMMARY")
     if target:
-        with Path(target).open("a", encoding="utf-8") as stream:
-            stream.write(text)
+        try:
+            with Path(target).open("a", encoding="utf-8") as stream:
+                stream.write(text)
+        except OSError as error:  # the verdict stands without its copy
+            print(f"no job summary written: {target} ({error.strerror})", file=sys.stderr)
 
 
 def summary(told: str, record: Mapping[str, Any]) -> str:
@@ -243,7 +249,7 @@ def verify(output: Path) -> list[str]:
     for name in ("provenance.json", "decision.json"):
         try:
             texts[name] = json.loads((output / name).read_text("utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise InputError(
                 f"no readable {name} ({error.__class__.__name__})", "the folder of a finished run", "run the report first", file=output
             ) from None
@@ -251,7 +257,12 @@ def verify(output: Path) -> list[str]:
     try:
         kind, parameters, inputs, outputs = (provenance[key] for key in ("kind", "parameters", "inputs", "outputs"))
         arguments = {str(name): str(value) for name, value in parameters.items()}
-        differences = [f"{name} is not the file that the run wrote" for name, digest in outputs.items() if _sha256(output / name) != digest]
+        expected = [name for name in FILES if name != "provenance.json" and (name != "rerun.csv" or kind == "release")]
+        differences = [
+            f"{name} is not the file that the run wrote"
+            for name in expected
+            if not (output / name).is_file() or _sha256(output / name) != outputs.get(name)
+        ]
         now = _inputs(arguments)
         files = {
             **{file: "" for entry in now.values() for file in entry},
@@ -320,8 +331,12 @@ def _parameters(notebook: Path, given: Sequence[tuple[str, str]], parameter_file
         raise InputError(f"parameter {listing(unknown)}", "one of " + ", ".join(declared), "correct the name")
     typed: dict[str, str | int] = {}
     for name, text in values.items():
-        if "\0" in text:
-            raise InputError(f"a NUL character in parameter {name}", "text", "remove it")
+        if "\0" in text or not encodable(text):
+            raise InputError(f"{quote(text)} for parameter {name}", "text without NUL and half characters", "correct it")
+        if not text.strip() and name in (*INPUTS, "incumbent"):
+            raise InputError(
+                f"a blank {name}", "a value", "name it, or leave the parameter out for the bundled default; is a variable unset?"
+            )
         whole = declared[name]["inferred_type_name"] == "int"
         if whole and not (text.isascii() and text.lstrip("-").isdigit() and len(text) <= 18):
             raise InputError(f"{quote(text)} for parameter {name}", "a whole number", "correct it")
@@ -351,6 +366,24 @@ def _yaml(path: Path) -> dict[str, str]:
     return values
 
 
+def encodable(text: str) -> bool:
+    """Whether a text can be written as UTF-8; a command line may hold bytes that are no characters."""
+    return not any("\ud800" <= ch <= "\udfff" for ch in text)
+
+
+def _clear(output: Path) -> None:
+    """Remove what earlier runs left, ``decision.json`` first."""
+    try:
+        for name in reversed(FILES):
+            (output / name).unlink(missing_ok=True)
+        for scratch in output.glob(".run-*"):  # of a run that was killed
+            shutil.rmtree(scratch)
+    except OSError as error:
+        raise InputError(
+            f"{error.filename} in the way ({error.strerror})", "a folder of an earlier run", "choose another folder for -o"
+        ) from None
+
+
 def _inputs(parameters: Mapping[str, str | int]) -> dict[str, dict[str, str]]:
     """The digest of every file of the user's that the run reads, under the parameter that names it."""
     given = {name: str(parameters[name]) for name in INPUTS if parameters.get(name)}
@@ -364,8 +397,11 @@ def _sha256(path: Path) -> str:
     try:
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"no readable file ({error.strerror})", "an input file", "check the path", file=path) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(
+            f"no readable file ({reason})", "an input file", "check the path, from the folder in which it was given", file=path
+        ) from None
 
 
 def _execute(notebook: Path, target: Path, parameters: Mapping[str, str | int]) -> str:
@@ -432,13 +468,16 @@ def _counts(record: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
         (
             rate.replace("_", " "),
-            "; ".join(
-                f"{plain(n)} {f'{value} = {percent(Fraction(value))}' if value else 'unavailable'}"
-                for n, value in zip(names, record[rate], strict=True)
-            ),
+            "; ".join(f"{plain(n)} {_rate(value)}" for n, value in zip(names, record[rate], strict=True)),
         )
         for rate in ("observed", "standardised", "equal_weights")
     ]
+
+
+def _rate(value: str | None) -> str:
+    if value is None:
+        return "unavailable"
+    return f"{value} = {percent(Fraction(value))}" if len(value) < 100 else f"a fraction of {len(value)} digits"
 
 
 def _page(executed: str, title: str) -> str:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from ._exact import as_text, count, in_order, is_exact, percent
+from ._exact import as_text, count, in_order, is_exact, percents
 from .decide import MET, NOT_EVALUATED, NOT_MET, Condition
 from .errors import CoverageError, MixError, RecordError, listing, quote
 
@@ -265,10 +265,11 @@ def compare(before: Tally, after: Tally, reference: Reference, blocking_groups: 
         standardised, equal, split, reversal = (None, None), (None, None), None, None
     else:
         words = "falls" if second < first else "rises" if second > first else "stays"
-        reasons.append(f"at the reference mix the rate {words}: {percent(first)} to {percent(second)}")
+        reasons.append(f"at the reference mix the rate {words}: {' to '.join(percents(first, second))}")
         if reversal:
             reasons.append("the observed rate moves the other way than every group: the mix reversed it")
     blocking = tuple(_blocking(after, group) for group in blocking_groups)
+    reasons += [f"outside the weights, {c.name}: {c.state} ({c.numbers})" for c in blocking]
     return Comparison(
         before, after, bound, (_observed(before), _observed(after)), standardised, equal, split, reversal, blocking, tuple(reasons)
     )
@@ -334,7 +335,7 @@ def _same_groups(name: str, have: Mapping[str, str], other: str, want: Mapping[s
         words += [f"group {listing(extra)} of {quote(name)} not in {other}"] if extra else []
         there, wanted = ([f"{g} ({sizes[g]})" for g in in_order(sizes)] for sizes in (have, want))
         raise MixError(
-            f"{' and '.join(words)}, which has {listing(there, 12)}",
+            f"{' and '.join(words)} ({quote(name)} has {listing(there, 12)})",
             f"the groups of {other}: {listing(wanted, 12)}",
             "the comparison is unavailable; a new inventory of groups needs a new reference, weights are never rescaled",
         )

@@ -12,13 +12,14 @@ from fractions import Fraction
 from html import escape
 from typing import Any, TypeVar
 
-from ._exact import as_text, decimal, in_order, percent, points
+from ._exact import as_text, decimal, in_order, percent, percents, points
 from .campaign import Campaign
 from .decide import KEEP, NO_INCUMBENT, PROMOTE, Condition, Decision, ReleaseRule
 from .errors import EvalkitError, plain
 from .records import decision_record, digest_of, mix_record, tallies_digest
 from .reductions import name_of, pass_hat
 from .reweighting import Comparison, Reference, Tally, dominates, flip_mix, observed_mix, observed_rate, standardise
+from .reweighting import group_rates as rates_of
 
 __all__ = [
     "Shown", "conditions", "decomposition", "digests", "dominance", "grid", "group_counts", "group_rates", "joined", "labels", "limits", "mix_digests", "mix_limits", "mix_read", "mix_verdict", "pass_hat_table", "picture", "rates", "read", "review", "sentence", "standings", "table", "verdict",
@@ -163,7 +164,7 @@ def labels(decision: Decision) -> Shown:
             [
                 "winner under the rule's key",
                 _names(decision.winner),
-                "; ".join(f"{plain(n)} {', '.join(counts[n].counts)}" for n in decision.winner),
+                "; ".join(f"{plain(n)} {', '.join(counts[n].counts) or 'whatever its missing cells say'}" for n in decision.winner),
             ],
             ["verdict", decision.verdict, headline(decision)],
         ],
@@ -302,7 +303,7 @@ def mix_verdict(tallies: Mapping[str, Tally], reference: Reference, comparison: 
         title = f"UNAVAILABLE: {before} and {after} cannot be compared at the reference mix"
     else:
         o1, o2 = (percent(r) for r in comparison.observed if r is not None)
-        title = f"COMPARED: observed {o1} to {o2}; at the reference mix {percent(first)} to {percent(second)}"
+        title = f"COMPARED: observed {o1} to {o2}; at the reference mix {' to '.join(percents(first, second))}"
     notes = [] if comparison.bound else [UNBOUND]
     return _headed(title, comparison.reasons, notes, comparison.verdict, demonstration, mix_record(tallies, reference, comparison))
 
@@ -335,6 +336,8 @@ def dominance(comparison: Comparison) -> Shown:
             return sentence(
                 f"At every possible mix of these groups {plain(first.period)} passes as often as {plain(second.period)}, or more often."
             )
+    if rates_of(pair[0]) == rates_of(pair[1]):
+        return sentence("At every possible mix of these groups the two periods tie.")
     flip = flip_mix(*pair) if len(pair[0].groups) == 2 else None
     if flip is None:
         return sentence("Neither period is ahead at every mix: the answer depends on the reference.")
