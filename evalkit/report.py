@@ -172,7 +172,7 @@ def run(kind: str, given: Sequence[tuple[str, str]], output: Path, *, parameter_
         parameters = _parameters(notebook, given, parameter_file)
         before = _inputs(parameters)
         started = datetime.now(UTC)
-        with tempfile.TemporaryDirectory(prefix=".run-", dir=output) as scratch:
+        with tempfile.TemporaryDirectory(prefix=".run-", dir=output, ignore_cleanup_errors=True) as scratch:
             executed = _execute(notebook, Path(scratch) / "report.ipynb", parameters)
         told, record = _carried(executed, DECISION_MIME)
         if _inputs(parameters) != before:
@@ -410,6 +410,11 @@ def _execute(notebook: Path, target: Path, parameters: Mapping[str, str | int]) 
     from papermill.exceptions import PapermillExecutionError
 
     print(f"running {notebook.name}", file=sys.stderr)
+    profile = target.parent / "ipython" / "profile_default"  # no start-up file of the user's, and no chatter of the kernel's
+    profile.mkdir(parents=True)
+    (profile / "ipython_kernel_config.py").write_text("c = get_config()\nc.IPKernelApp.log_level = 50\n")
+    before = os.environ.get("IPYTHONDIR")
+    os.environ["IPYTHONDIR"] = str(profile.parent)
     try:
         papermill.execute_notebook(
             str(notebook), str(target), parameters=dict(parameters), progress_bar=sys.stderr.isatty(), log_output=False
@@ -419,6 +424,10 @@ def _execute(notebook: Path, target: Path, parameters: Mapping[str, str | int]) 
         if isinstance(kind, type) and issubclass(kind, EvalkitError):
             raise Refusal(str(failure.evalue)) from None
         raise
+    finally:
+        os.environ.pop("IPYTHONDIR")
+        if before is not None:
+            os.environ["IPYTHONDIR"] = before
     return target.read_text("utf-8")
 
 
