@@ -146,6 +146,16 @@ def natural(name: str) -> tuple[tuple[int, int, str], ...]:
     return (*parts, (-1, len(name), name))
 
 
+_SHAPE = str.maketrans("123456789", "000000000")
+
+
 def in_order(names: Iterable[str]) -> list[str]:
     """Names in natural order, an order that does not depend on how they arrived."""
-    return sorted(names, key=natural)
+    found = list(names)
+    shapes = {name.translate(_SHAPE) for name in found}
+    if len(shapes) == 1:  # digits stand under digits: the order of text is the natural one
+        return sorted(found)
+    head, *others = {shape.rstrip("0") for shape in shapes} or {""}
+    if not others and "0" not in head and all(0 < len(shape) - len(head) <= 18 for shape in shapes):  # one number, at the end
+        return sorted(found, key=lambda name: (int(name[len(head) :]), len(name), name))
+    return sorted(found, key=natural)

@@ -6,14 +6,13 @@ grid with its reason, and a candidate that lacks one is incomplete, visible and 
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +30,10 @@ _WORDS = MappingProxyType({**CODE, "true": PASS, "1": PASS, "false": FAIL, "0": 
 _UNSEEN = 255  # while a grid is filled: no row has named this cell yet
 _MOST_CELLS = 4_000_000_000
 
+_CHUNK = 2**17  # rows whose cells are numbered at a time: they fit a cache
+
 Counts = NDArray[np.int64]
-Index = NDArray[np.int64]
+Index = NDArray[np.integer[Any]]
 
 
 def outcome_code(word: str) -> int:
@@ -70,7 +71,7 @@ class Labels:
         """The same labels numbered in natural order, or in the order of ``names``."""
         order = tuple(in_order(self.names) if names is None else names)
         place = {name: i for i, name in enumerate(order)}
-        moved = np.fromiter((place[name] for name in self.names), np.int64, len(self.names))
+        moved = np.fromiter((place[name] for name in self.names), np.min_scalar_type(len(order)), len(self.names))
         return Labels(order, moved[self.index] if len(self.names) else self.index)
 
 
@@ -290,6 +291,9 @@ class Campaign:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the canonical content: sorted names, groups, clusters, bindings, outcome codes and measured numbers."""
+        import hashlib
+        import json
+
         head = {
             "format": "evalkit campaign 1",
             "candidates": self.candidates,
@@ -365,9 +369,11 @@ def assemble(
     c_count, i_count, r_count = len(candidates.names), len(instances.names), len(repetitions.names)
 
     most = min(max(50_000_000, 50 * n), _MOST_CELLS)
+    chunks = [slice(start, start + _CHUNK) for start in range(0, n, _CHUNK)]
     runs = np.zeros((c_count, r_count), bool) if c_count * r_count <= most else None
     if runs is not None:
-        runs[candidates.index, repetitions.index] = True
+        for part in chunks:
+            runs[candidates.index[part], repetitions.index[part]] = True
         _refuse_unlike_repetitions(candidates, repetitions, instances, runs, rows)
     cells = r_count * c_count * i_count
     if runs is None or cells > most:
@@ -378,10 +384,16 @@ def assemble(
             column="repetition",
         )
 
-    cell = (repetitions.index * c_count + candidates.index) * i_count + instances.index
+    def cells_of(part: slice) -> NDArray[np.int64]:
+        plane = repetitions.index[part].astype(np.int64) * c_count + candidates.index[part]
+        return plane * i_count + instances.index[part]
+
     codes = np.full(cells, _UNSEEN, np.uint8)
-    codes[cell] = outcomes
-    if int(np.count_nonzero(codes != _UNSEEN)) != n:
+    for part in chunks:
+        codes[cells_of(part)] = outcomes[part]
+    unseen = codes == _UNSEEN
+    if cells - int(np.count_nonzero(unseen)) != n:
+        cell = cells_of(slice(None))
         order = np.argsort(cell, kind="stable")
         same = np.flatnonzero(np.diff(cell[order]) == 0)
         twice = np.flatnonzero(cell == cell[order[same[0]]])
@@ -394,14 +406,14 @@ def assemble(
             "remove the duplicates; the kit does not choose between two results",
             row=rows(twice),
         )
-    codes[codes == _UNSEEN] = CODE["absent"]
+    codes[unseen] = CODE["absent"]
 
     def per_instance(labels: Labels | None, column: str, declared: tuple[str, ...] | None) -> tuple[str, ...] | None:
         """One label per instance, the same in every row and in the inventory."""
         if labels is None:
             return _reorder(inventory, declared, instances.names)
         first = np.full(i_count, n, np.int64)
-        np.minimum.at(first, instances.index, np.arange(n))
+        first[instances.index[::-1]] = np.arange(n - 1, -1, -1)  # the first row of each: it is written last
         unlike = np.flatnonzero(labels.index != labels.index[first[instances.index]])
         if len(unlike):
             here = int(unlike[0])
@@ -452,7 +464,7 @@ def assemble(
         codes.reshape(shape),
         per_instance(groups, "group", inventory.groups if inventory else None),
         per_instance(clusters, "cluster", inventory.clusters if inventory else None),
-        MappingProxyType({name: _column(values, cell, shape) for name, values in (columns or {}).items()}),
+        MappingProxyType({name: _column(values, cells_of(slice(None)), shape) for name, values in (columns or {}).items()}),
         MappingProxyType(kept),
         MappingProxyType(dict(bindings or {})),
         inventory is not None,
@@ -487,7 +499,8 @@ def _refuse_unlike_repetitions(
                 row=rows(np.flatnonzero(unlike)),
                 column="repetition",
             )
-    if len(repetitions.names) > 1 and len(instances.names) > 1:
+    # with more rows than candidates x repetitions, two instances share one
+    if 1 < len(repetitions.names) and 1 < len(instances.names) and len(repetitions.index) <= max(runs.size, 2 * len(repetitions.names)):
         low = np.full(len(repetitions.names), len(instances.names), np.int64)
         high = np.full(len(repetitions.names), -1, np.int64)
         np.minimum.at(low, repetitions.index, instances.index)

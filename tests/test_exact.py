@@ -5,6 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evalkit import InputError
 from evalkit._exact import as_text, count, decimal, in_order, is_exact, measurement, natural, percent, points, rational
@@ -122,3 +124,15 @@ def test_natural_order_puts_i2_before_i10_and_never_ties_two_names():
     assert in_order(reversed(names)) == in_order(names)
     assert len({natural(name) for name in names}) == len(names)
     assert in_order(["i10", "i9", "i1"]) == ["i1", "i9", "i10"]
+
+
+@given(st.lists(st.from_regex(r"(a|b0|a-|)[0-9]{0,20}(x[0-9])?", fullmatch=True), unique=True))
+def test_the_short_ways_to_natural_order_end_where_the_long_one_does(names):
+    assert in_order(names) == sorted(names, key=natural)
+
+
+@pytest.mark.parametrize(
+    "names", [["t-%04d" % n for n in range(300)], ["t%d" % n for n in range(300)], ["%d" % n for n in range(300)], ["t01", "t1", "t2"]]
+)
+def test_names_that_end_in_one_number_are_in_natural_order(names):
+    assert in_order(reversed(names)) == sorted(names, key=natural)

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SAMPLE = 100_000
+_PIECE = 2**24  # bytes of a CSV that are looked over at a time
 _BITS = 48  # repetitions in a word: a sum of 2**15 doubles still fits 63 bits
 _MOST_KINDS = 5_000  # distinct pairs of repetition and outcome that the group-by takes
 _MOST_WORDS = 64
@@ -78,7 +79,8 @@ def campaign_of(frame: Any, *, columns: Columns | str | None = None, inventory: 
             "rows without an order (a distributed or a database frame)", "a repetition column", "number the repetitions in the engine"
         )
     try:
-        return _counted(lazy, schema, said, bindings, inventory) or _fetched(lazy, said, bindings, inventory)
+        numbered = _numbered(lazy, schema, said, bindings, inventory)
+        return numbered or _counted(lazy, schema, said, bindings, inventory) or _fetched(lazy, said, bindings, inventory)
     except EvalkitError as error:
         if ordered and not error.rows:
             _fetched(lazy, said, bindings, inventory)  # refuses the same, with the rows
@@ -97,6 +99,68 @@ def _lazy(frame: Any) -> tuple[nw.LazyFrame[Any], bool]:
     if len(set(known.collect_schema().names())) != len(known.collect_schema().names()):
         raise InputError("a column more than once", "each column once", "rename or remove one of them")
     return known.lazy(), isinstance(known, nw.DataFrame) or known.implementation.is_polars()
+
+
+def _numbered(
+    lazy: nw.LazyFrame[Any], schema: nw.Schema, said: Columns, bindings: Sequence[str], inventory: Inventory | None
+) -> Campaign | None:
+    """The campaign from rows in Polars, whose names are numbered while they stream by; None for rows that need a closer look."""
+    labels = [role for role in ("group", "cluster") if getattr(said, role)]
+    ids = {role: getattr(said, role) for role in ("candidate", "instance", "repetition", *labels)} | {name: name for name in bindings}
+    if (
+        not lazy.implementation.is_polars()
+        or said.repetition == ORDER
+        or (said.wide or said.score or said.measured or said.condition)
+        or any(not isinstance(schema[name], _IDS) for name in ids.values() if not name.startswith("= "))
+        or not isinstance(schema[said.outcome], (nw.String, nw.Categorical, nw.Enum, nw.Boolean))
+    ):
+        return None
+    rows = lazy.select(*(_id(column).alias(role) for role, column in ids.items()), outcome=nw.col(said.outcome).cast(nw.String))
+    numbers = {
+        role: pl.Categorical(pl.Categories.random(role, pl.UInt8 if role == "outcome" else pl.UInt32 if role == "instance" else pl.UInt16))
+        for role in (*ids, "outcome")
+    }
+    try:
+        table = nw.to_native(rows).select(pl.col(role).cast(numbers[role]) for role in numbers).collect(engine="streaming")
+    except pl.exceptions.ComputeError:  # more names than numbers, or rows that another way will refuse
+        return None
+    if not len(table) or sum(table.null_count().row(0)):
+        return None
+    found = {role: _numbered_labels(table[role], ids.get(role, "")) for role in numbers}
+    if any(len(set(labels.names)) < len(labels.names) for labels in found.values()):  # a number that no row has
+        return None
+    try:
+        read = np.array([said.read(word)[0] for word in found["outcome"].names], np.uint8)
+    except InputError:
+        return None
+    if (said.passes and PASS not in read) or any(len(found[name].names) > 1 for name in bindings):
+        return None
+    campaign = assemble(
+        found["candidate"], found["instance"], found["repetition"], read[found["outcome"].index],
+        groups=found.get("group"), clusters=found.get("cluster"), bindings={name: found[name].names[0] for name in bindings},
+        inventory=inventory, row_numbers=range(1, len(table) + 1),
+    )  # fmt: skip
+    if said.detail:
+        ids["detail"] = said.detail
+        campaign = _with_details(campaign, lazy.select(*(_id(column).alias(role) for role, column in ids.items())))
+    return campaign
+
+
+def _numbered_labels(column: pl.Series, role: str) -> Labels:
+    """The names of a categorical column in the order of their numbers, and each row's number."""
+    numbers = column.to_physical().to_numpy()
+    row_of = np.zeros(int(numbers.max()) + 1, np.int64)  # some row with that number
+    for start in range(0, len(numbers), _SAMPLE):
+        part = numbers[start : start + _SAMPLE]
+        row_of[part] = np.arange(start, start + len(part))
+    names = column.gather(row_of).cast(pl.String).to_list()
+    return Labels(tuple(name_text(name, role) for name in names) if role else tuple(names), numbers)
+
+
+def _with_details(campaign: Campaign, rows: nw.LazyFrame[Any]) -> Campaign:
+    """With the text of the cells that have one."""
+    texts = _fetch(rows.filter(nw.col("detail") != "").select("candidate", "instance", "repetition", "detail")).rows()
+    return replace(campaign, details=MappingProxyType({(c, i, r): text for c, i, r, text in texts}))
 
 
 def _counted(
@@ -143,10 +207,7 @@ def _counted(
         pairs = _Pairs(counted.with_columns(pl.col(*words, "rows").cast(pl.Int64, strict=False).fill_null(0)), kinds)
         if pairs.exact:
             campaign = pairs.campaign(said, labels, inventory)
-            if said.detail:
-                details = _fetch(long.filter(nw.col("detail") != "").select("candidate", "instance", "repetition", "detail")).rows()
-                campaign = replace(campaign, details=MappingProxyType({(c, i, r): text for c, i, r, text in details}))
-            return campaign
+            return _with_details(campaign, long) if said.detail else campaign
         if sample is long:
             raise _double(long)
     return None
@@ -555,10 +616,15 @@ def plain_csv(data: bytes, header: Sequence[str], separator: str, said: Columns,
     end = b"\r\n" if data[: data.find(b"\n")].endswith(b"\r") else b"\n"
     row = separator.encode() * (len(header) - 1) + end
     kept = set(b'\n\r\0"' + separator.encode())
-    marks = data.translate(None, bytes(byte for byte in range(256) if byte not in kept))
-    whole = data.endswith(end)
-    rows, rest = divmod(len(marks) + (0 if whole else len(end)), len(row))
-    if rest or marks != (row * rows if whole else (row * rows)[: -len(end)]) or b"\xef\xbb\xbf" in data:
+    other = bytes(byte for byte in range(256) if byte not in kept)
+    seen = 0
+    for start in range(0, len(data), _PIECE):
+        marks = data[start : start + _PIECE].translate(None, other)
+        pattern = row * (len(marks) // len(row) + 2)
+        if marks != pattern[seen : seen + len(marks)]:
+            return None
+        seen = (seen + len(marks)) % len(row)
+    if seen != (0 if data.endswith(end) else len(row) - len(end)) or b"\xef\xbb\xbf" in data:
         return None
     try:
         if not data.isascii():
@@ -569,7 +635,8 @@ def plain_csv(data: bytes, header: Sequence[str], separator: str, said: Columns,
         schema = lazy.collect_schema()
         if schema.names() != list(header):
             return None
-        return _counted(lazy, schema, said, [name for name in BINDINGS if name in header], inventory)
+        bindings = [name for name in BINDINGS if name in header]
+        return _numbered(lazy, schema, said, bindings, inventory) or _counted(lazy, schema, said, bindings, inventory)
     except (EvalkitError, UnicodeDecodeError, pl.exceptions.PolarsError):
         return None
 
