@@ -352,18 +352,7 @@ def assemble(
     if not n:
         raise InputError("no rows", "one row per cell", "check that the run wrote its results")
     if inventory is not None:
-        known = set(inventory.instances)
-        strange = np.array([name not in known for name in instances.names])
-        if strange.any():
-            at = np.flatnonzero(strange[instances.index])
-            raise InputError(
-                "instances outside the declared inventory: "
-                + listing(in_order(name for name, odd in zip(instances.names, strange, strict=True) if odd)),
-                "only declared instances: " + listing(in_order(known)),
-                "correct the ids, or declare them in the inventory",
-                row=rows(at),
-                column="instance",
-            )
+        _refuse_undeclared(inventory, instances, rows)
     candidates, repetitions = candidates.sorted(), repetitions.sorted()
     instances = instances.sorted(in_order(inventory.instances) if inventory else None)
     c_count, i_count, r_count = len(candidates.names), len(instances.names), len(repetitions.names)
@@ -393,19 +382,7 @@ def assemble(
         codes[cells_of(part)] = outcomes[part]
     unseen = codes == _UNSEEN
     if cells - int(np.count_nonzero(unseen)) != n:
-        cell = cells_of(slice(None))
-        order = np.argsort(cell, kind="stable")
-        same = np.flatnonzero(np.diff(cell[order]) == 0)
-        twice = np.flatnonzero(cell == cell[order[same[0]]])
-        first = twice[0]
-        raise InputError(
-            f"{len(twice)} rows for the cell ({quote(candidates.names[candidates.index[first]])}, "
-            f"{quote(instances.names[instances.index[first]])}, repetition {quote(repetitions.names[repetitions.index[first]])})"
-            + (f", and {len(same) - len(twice) + 1} more duplicate rows" if len(same) >= len(twice) else ""),
-            "one row per cell",
-            "remove the duplicates; the kit does not choose between two results",
-            row=rows(twice),
-        )
+        raise _double(candidates, instances, repetitions, cells_of(slice(None)), rows)
     codes[unseen] = CODE["absent"]
 
     def per_instance(labels: Labels | None, column: str, declared: tuple[str, ...] | None) -> tuple[str, ...] | None:
@@ -472,11 +449,44 @@ def assemble(
     )
 
 
+def _double(
+    candidates: Labels, instances: Labels, repetitions: Labels, cell: NDArray[np.int64], rows: Callable[[Index], list[int]]
+) -> InputError:
+    """Name the first cell that has two rows."""
+    order = np.argsort(cell, kind="stable")
+    same = np.flatnonzero(np.diff(cell[order]) == 0)
+    twice = np.flatnonzero(cell == cell[order[same[0]]])
+    first = twice[0]
+    return InputError(
+        f"{len(twice)} rows for the cell ({quote(candidates.names[candidates.index[first]])}, "
+        f"{quote(instances.names[instances.index[first]])}, repetition {quote(repetitions.names[repetitions.index[first]])})"
+        + (f", and {len(same) - len(twice) + 1} more duplicate rows" if len(same) >= len(twice) else ""),
+        "one row per cell",
+        "remove the duplicates; the kit does not choose between two results",
+        row=rows(twice),
+    )
+
+
 def _reorder(inventory: Inventory | None, values: tuple[str, ...] | None, names: tuple[str, ...]) -> tuple[str, ...] | None:
     if inventory is None or values is None:
         return None
     given = dict(zip(inventory.instances, values, strict=True))
     return tuple(given[name] for name in names)
+
+
+def _refuse_undeclared(inventory: Inventory, instances: Labels, rows: Callable[[Index], list[int]]) -> None:
+    known = set(inventory.instances)
+    strange = np.array([name not in known for name in instances.names])
+    if strange.any():
+        at = np.flatnonzero(strange[instances.index])
+        raise InputError(
+            "instances outside the declared inventory: "
+            + listing(in_order(name for name, odd in zip(instances.names, strange, strict=True) if odd)),
+            "only declared instances: " + listing(in_order(known)),
+            "correct the ids, or declare them in the inventory",
+            row=rows(at),
+            column="instance",
+        )
 
 
 def _refuse_unlike_repetitions(
@@ -500,7 +510,8 @@ def _refuse_unlike_repetitions(
                 column="repetition",
             )
     # with more rows than candidates x repetitions, two instances share one
-    if 1 < len(repetitions.names) and 1 < len(instances.names) and len(repetitions.index) <= max(runs.size, 2 * len(repetitions.names)):
+    few = len(repetitions.index) <= max(runs.size, 2 * len(repetitions.names))
+    if few and len(repetitions.names) > 1 and len(instances.names) > 1:
         low = np.full(len(repetitions.names), len(instances.names), np.int64)
         high = np.full(len(repetitions.names), -1, np.int64)
         np.minimum.at(low, repetitions.index, instances.index)

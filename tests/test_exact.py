@@ -132,7 +132,7 @@ def test_the_short_ways_to_natural_order_end_where_the_long_one_does(names):
 
 
 @pytest.mark.parametrize(
-    "names", [["t-%04d" % n for n in range(300)], ["t%d" % n for n in range(300)], ["%d" % n for n in range(300)], ["t01", "t1", "t2"]]
+    "names", [[f"t-{n:04d}" for n in range(300)], [f"t{n}" for n in range(300)], [*map(str, range(300))], ["t01", "t1", "t2"]]
 )
 def test_names_that_end_in_one_number_are_in_natural_order(names):
     assert in_order(reversed(names)) == sorted(names, key=natural)
