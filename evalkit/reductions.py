@@ -223,8 +223,10 @@ def _require_k(k: int, instances: Instances) -> None:
 
 def _average(instances: Instances, chance: Callable[[int, int], Fraction]) -> Fraction:
     """The mean over instances; instances with equal counts share one exact term."""
-    pairs, times = np.unique(np.stack([instances.passed, instances.planned]), axis=1, return_counts=True)
-    total = sum((t * chance(int(p), int(n)) for (p, n), t in zip(pairs.T.tolist(), times.tolist(), strict=True)), Fraction(0))
+    total = Fraction(0)
+    for n in np.unique(instances.planned).tolist():
+        passed, times = np.unique(instances.passed[instances.planned == n], return_counts=True)
+        total += sum((t * chance(p, n) for p, t in zip(passed.tolist(), times.tolist(), strict=True)), Fraction(0))
     return total / len(instances.ids)
 
 
