@@ -427,13 +427,11 @@ def assemble(
         return found
 
     shape = (r_count, c_count, i_count)
-    kept = {}
-    if details is not None:
-        kept = {
-            (candidates.names[candidates.index[k]], instances.names[instances.index[k]], repetitions.names[repetitions.index[k]]): text
-            for k, text in enumerate(details)
-            if text
-        }
+    kept = {
+        (candidates.names[candidates.index[k]], instances.names[instances.index[k]], repetitions.names[repetitions.index[k]]): text
+        for k, text in enumerate(details or ())
+        if text
+    }
     return Campaign(
         candidates.names,
         instances.names,

@@ -197,10 +197,11 @@ def _counted(
         kinds = _kinds(sample, said, bindings, whole=sample is long)
         if kinds is None:
             continue
+        said_by = list(kinds.read.values())
         words = {
-            f"word {w} {kind}": _word(values, half, isinstance(schema[wide[0]], nw.Float64))
+            f"word {w} {first}": _word(said_by[first : first + kinds.fields(half)], half, isinstance(schema[wide[0]], nw.Float64))
             for w, half in enumerate(kinds.halves)
-            for kind, values in enumerate(kinds.read.values())
+            for first in range(0, len(said_by), kinds.fields(half))
         }
         counted = _fetch(long.select(*keys, **words).group_by(*keys).agg(*(nw.col(word).sum() for word in words), nw.len().alias("rows")))
         # a sum beyond 64 bits can only come of doubles, which a word of 0 reports as well
@@ -225,6 +226,11 @@ class _Kinds:
     def halves(self) -> list[tuple[str, ...]]:
         """The repetitions, a word at a time."""
         return [self.repetitions[start : start + _BITS] for start in range(0, len(self.repetitions), _BITS)]
+
+    @staticmethod
+    def fields(half: Sequence[str]) -> int:
+        """How many kinds of outcome share a word, a field of bits each."""
+        return _BITS // len(half)
 
 
 def _kinds(rows: nw.LazyFrame[Any], said: Columns, bindings: Sequence[str], *, whole: bool) -> _Kinds | None:
@@ -260,13 +266,14 @@ def _id(column: str) -> nw.Expr:
     return nw.lit(column[2:].strip()) if column.startswith("= ") else nw.col(column).cast(nw.String)
 
 
-def _word(values: Sequence[object], names: Sequence[str], float_: bool) -> nw.Expr:
-    """The bit of a row's repetition where its outcome is one of the values, else 0."""
-    zero = nw.lit(0, nw.Int64)
-    bit = zero
+def _word(kinds: Sequence[Sequence[object]], names: Sequence[str], float_: bool) -> nw.Expr:
+    """The bit of a row's repetition in the field of its kind of outcome, 0 for any other row."""
+    bit = field = nw.lit(0, nw.Int64)
     for place, name in reversed(list(enumerate(names))):
         bit = nw.when(nw.col("repetition") == name).then(nw.lit(1 << place, nw.Int64)).otherwise(bit)
-    return nw.when(_among(values, float_)).then(bit).otherwise(zero)
+    for kind, values in reversed(list(enumerate(kinds))):
+        field = nw.when(_among(values, float_)).then(nw.lit(1 << kind * len(names), nw.Int64)).otherwise(field)
+    return bit * field
 
 
 def _among(values: Sequence[object], float_: bool) -> nw.Expr:
@@ -298,17 +305,20 @@ class _Pairs:
     table: pl.DataFrame
     kinds: _Kinds
 
-    def word(self, half: int, kind: int) -> NDArray[np.int64]:
-        return self.table[f"word {half} {kind}"].to_numpy()
+    def bits(self, half: int, kind: int) -> NDArray[np.int64]:
+        """One bit per repetition of that kind of outcome."""
+        names = self.kinds.halves[half]
+        place = kind % self.kinds.fields(names)
+        return (self.table[f"word {half} {kind - place}"].to_numpy() >> place * len(names)) & ((1 << len(names)) - 1)
 
     @property
     def exact(self) -> bool:
         """One bit for every row. Bits of doubles carry or coincide, and an unknown kind of row has no bit: then fewer are left."""
         ones, distinct = np.zeros(len(self.table), np.int64), np.zeros(len(self.table), np.int64)
+        for word in (name for name in self.table.columns if name.startswith("word ")):
+            ones += np.bitwise_count(self.table[word].to_numpy())
         for half in range(len(self.kinds.halves)):
-            words = [self.word(half, kind) for kind in range(len(self.kinds.read))]
-            ones += sum(np.bitwise_count(word).astype(np.int64) for word in words)
-            distinct += np.bitwise_count(np.bitwise_or.reduce(words))
+            distinct += np.bitwise_count(np.bitwise_or.reduce([self.bits(half, kind) for kind in range(len(self.kinds.read))]))
         rows = self.table["rows"].to_numpy()
         return bool((ones == rows).all() and (distinct == rows).all())
 
@@ -338,7 +348,7 @@ class _Pairs:
                 column="repetition",
             )
         codes = np.zeros((shape[0], shape[1] * shape[2]), np.uint8)  # 0 is absent
-        place = candidates.index * shape[2] + instances.index
+        place = candidates.index.astype(np.int64) * shape[2] + instances.index
         runs = np.zeros(shape[:2][::-1], bool)
         low, high = np.empty(shape[0], np.int64), np.empty(shape[0], np.int64)
         numbers = [number for _, number in self.kinds.read if number is not None]
@@ -346,7 +356,7 @@ class _Pairs:
         for r in range(shape[0]):
             outcomes, seen = np.zeros(len(place), np.uint8), np.zeros(len(place), bool)
             for kind, (code, number) in enumerate(self.kinds.read):
-                there = (self.word(r // _BITS, kind) >> (r % _BITS)) & 1 == 1
+                there = (self.bits(r // _BITS, kind) >> (r % _BITS)) & 1 == 1
                 outcomes[there] = code
                 seen |= there
                 if number is not None:
