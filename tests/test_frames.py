@@ -115,7 +115,9 @@ def test_one_hundred_repetitions_take_three_words(engine):
 
 def test_more_pairs_than_a_byte_can_number_keep_their_places(engine):
     """300 instances and 3 candidates: the place of a pair does not fit the small integers that number each axis."""
-    cells = pl.DataFrame([(c, i, r, int((i + r) % 3 < c)) for c in range(3) for i in range(300) for r in range(2)], list("cirv"), orient="row")
+    cells = pl.DataFrame(
+        [(c, i, r, int((i + r) % 3 < c)) for c in range(3) for i in range(300) for r in range(2)], list("cirv"), orient="row"
+    )
     campaign = frame.campaign_of(engine(cells.sample(fraction=1, shuffle=True, seed=1)), columns=Columns("c", "i", "r", "v"))
     assert campaign.codes.shape == (2, 3, 300)
     for c, i, r, passed in cells.rows():

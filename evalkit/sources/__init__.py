@@ -256,6 +256,8 @@ def read_inventory(path: str | os.PathLike[str]) -> Inventory:
 def read_tallies(path: str | os.PathLike[str] = "") -> dict[str, Tally]:
     """Tallies by period from a canonical CSV; an empty path reads the bundled fixture.
 
+    Raises: InputError where the file is not such a table, MixError where its counts cannot be.
+
     >>> list(read_tallies())
     ['baseline', 'candidate']
     """

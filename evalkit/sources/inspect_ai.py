@@ -45,6 +45,7 @@ class _Members:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
+        self.unpack = zstandard.ZstdDecompressor(max_window_size=2**27)
         try:
             self.zip = zipfile.ZipFile(io.BytesIO(data))
         except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
@@ -93,7 +94,7 @@ class _Members:
         before, extra = struct.unpack("<26xHH", head)
         start = info.header_offset + 30 + before + extra
         packed = self.data[start : start + info.compress_size]
-        return zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(io.BytesIO(packed))
+        return self.unpack.stream_reader(packed)
 
 
 def open_archive(data: bytes) -> Archive:

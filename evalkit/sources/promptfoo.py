@@ -18,6 +18,7 @@ from ._json import Lines, name, number, part, refuse, take, text
 from ._rows import Facts, Format, Options, Row, Rows, has, n_of
 
 _ERROR = 2  # failureReason: 0 none, 1 an assertion, 2 an error
+_content = json.JSONEncoder(sort_keys=True, default=str).encode
 
 
 def rows(_file: Path, value: Any, options: Options) -> Rows:
@@ -70,7 +71,7 @@ def _test(row: Any) -> tuple[str, str]:
     """What makes a test itself: its description, variables and assertions."""
     case = part(row, "testCase", dict)
     content = [row.get("vars", case.get("vars")), case.get("assert")]
-    return text(case, "description") or text(row, "description"), json.dumps(content, sort_keys=True, default=str)
+    return text(case, "description") or text(row, "description"), _content(content)
 
 
 def _names(tests: list[tuple[str, str]]) -> dict[tuple[str, str], str]:

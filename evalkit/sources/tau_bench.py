@@ -14,8 +14,6 @@ from ..errors import InputError
 from ._json import is_one, name, number, refuse, take, text
 from ._rows import Facts, Format, Options, Row, Rows, has
 
-NEEDED = ("task_id", "trial", "reward")
-
 
 def rows(file: Path, value: Any, _options: Options) -> Rows:
     """One candidate's trials, in file order."""
