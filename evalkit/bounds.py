@@ -314,19 +314,21 @@ def decide_by_bounds(
     grid, rule = _required(campaign, rule)
     gaps = "; ".join(f"{s.candidate} {s.coverage}" for s in observed.standings if not s.coverage.complete)
     name = "decided whatever the missing cells say"
-    for challenger in (c for c in grid.candidates if c != incumbent):
-        others = [c for c in grid.candidates if c != challenger]
-        worst = decide(_fill(grid, rule, others), rule, incumbent=incumbent, picker=picker, sign_offs=sign_offs)
-        if worst.verdict == PROMOTE and worst.challenger == (challenger,):
-            seen = tuple(replace(c, numbers=f"{c.numbers}, with every missing cell filled for the worst case") for c in worst.conditions)
-            reason = Condition(name, MET, f"missing cells of {challenger} taken as fail, all others as pass: {gaps}")
-            return replace(observed, winner=worst.winner, challenger=worst.challenger, verdict=PROMOTE, conditions=(reason, *seen))
     answer = decided(grid, rule, incumbent=incumbent)
+    certain = answer.promotes if isinstance(answer, Decided) else None
+    if certain is not None:
+        others = [c for c in grid.candidates if c != certain]
+        worst = decide(_fill(grid, rule, others), rule, incumbent=incumbent, picker=picker, sign_offs=sign_offs)
+        if worst.verdict == PROMOTE:  # signed off too
+            seen = tuple(replace(c, numbers=f"{c.numbers}, with every missing cell filled for the worst case") for c in worst.conditions)
+            reason = Condition(name, MET, f"missing cells of {certain} taken as fail, all others as pass: {gaps}")
+            return replace(observed, winner=worst.winner, challenger=worst.challenger, verdict=PROMOTE, conditions=(reason, *seen))
     if isinstance(answer, Decided) and not answer.promotable and set(answer.at_best) == {KEEP}:
         reason = Condition(name, NOT_MET, f"no completion of the missing cells promotes a challenger: {gaps}")
         return replace(observed, verdict=KEEP, conditions=(*observed.conditions, reason))
     if observed.verdict == PROMOTE:  # the best of the complete ones, but not whatever the missing cells say
-        return replace(observed, verdict=UNDECIDED, conditions=(*observed.conditions, Condition(name, NOT_EVALUATED, gaps)))
+        open_cells = gaps if isinstance(answer, Decided) else f"{gaps}; {answer}"
+        return replace(observed, verdict=UNDECIDED, conditions=(*observed.conditions, Condition(name, NOT_EVALUATED, open_cells)))
     return observed
 
 

@@ -239,6 +239,8 @@ def parse_picker(text: str) -> tuple[Reduction, ...]:
 def review(rule: ReleaseRule, picker: Sequence[Reduction]) -> Review:
     """Which unit do the winner key, the release rule and the reported summary count? Unlike units need a reason.
 
+    Raises: RuleError for a reduction that states no unit. Source: the winner-rule article's practical review.
+
     >>> from evalkit import fail_closed
     >>> review(ReleaseRule("r", "me", "demo", fail_closed), [cell_mean]).agree
     False
@@ -273,6 +275,11 @@ def decide(
 
     ``incumbent`` is a candidate of the campaign, or ``none`` spelled out, and then the rule must declare a floor.
     Raises: RuleError or InputError where the gate cannot be applied to these data at all.
+
+    >>> from evalkit import read_campaign, read_rule
+    >>> decision = decide(read_campaign(), read_rule(), incumbent="BASELINE")
+    >>> decision.highest_mean, decision.winner, decision.verdict
+    (('MERGE',), ('CLAUDE',), 'promote')
     """
     if rule.required_repetitions is not None:
         campaign = campaign.require(rule.required_repetitions)

@@ -156,6 +156,8 @@ _RULE_KEYS = (
 def read_rule(path: str | os.PathLike[str] = "") -> ReleaseRule:
     """A release rule from a JSON file; an empty path reads the bundled fail-closed default.
 
+    Raises: RecordError where the file is not such a record, RuleError where it asks for what no rule can.
+
     >>> read_rule().rule_id, [r.__name__ for r in read_rule().key]
     ('fail_closed_v1', ['fail_closed', 'cell_mean'])
     """
@@ -222,6 +224,8 @@ def rule_as_json(rule: ReleaseRule) -> dict[str, Any]:
 
 def read_reference(path: str | os.PathLike[str] = "") -> Reference:
     """A reference distribution from a JSON file; an empty path reads the bundled article's record.
+
+    Raises: RecordError where the file is not such a record, MixError where its weights are not a distribution.
 
     >>> read_reference().weights["complex"]
     Fraction(9, 10)

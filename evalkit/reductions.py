@@ -97,6 +97,7 @@ def at_least(k: int) -> Reduction:
     """Count the instances with at least ``k`` passing repetitions; ``k = R`` is ``fail_closed``.
 
     Raises: RuleError if k is outside 1..R; CoverageError if any planned cell is missing.
+    Source: the winner-rule article's count of resolved instances, with the bar at k instead of R.
 
     >>> at_least(1)(fixture["MERGE"]), at_least(2)(fixture["MERGE"])
     (5, 1)
@@ -153,6 +154,13 @@ def mean_score(instances: Instances) -> Fraction:
     """The mean of the numeric column ``score`` over all cells; a cell that a rule counts as fail scores 0.
 
     Raises: RuleError if the campaign has no score column; CoverageError if any planned cell has no score.
+    Source: the winner-rule article, of outcomes that are continuous and whose release rule averages too.
+
+    >>> from evalkit.campaign import PASS, Campaign
+    >>> cells = np.full((1, 1, 2), PASS, np.uint8)
+    >>> scores = Column(np.array([[[1, 3]]]), 4, np.ones((1, 1, 2), bool))  # 1/4 and 3/4
+    >>> mean_score(Campaign(("A",), ("i1", "i2"), ("0",), cells, columns={"score": scores}).of("A"))
+    Fraction(1, 2)
     """
     require_complete(instances)
     column = _measured(instances, "score")
@@ -163,6 +171,13 @@ def lowest(column: str) -> Reduction:
     """Minus the total of a numeric column (a cost, a latency), so that the smaller total ranks higher.
 
     Raises: RuleError if the campaign has no such column; CoverageError if any planned cell is missing or has no number.
+    Source: the winner-rule article's cost-adjusted outcome, as a key in which higher is better.
+
+    >>> from evalkit import read_campaign
+    >>> from evalkit.records import bundled
+    >>> guarded = read_campaign(bundled("fixtures/guarded.csv"))
+    >>> lowest("cost")(guarded.of("CLAUDE")), lowest("cost")(guarded.of("MERGE"))
+    (Fraction(-42, 1), Fraction(-24, 1))
     """
 
     @unit(f"total {column}")

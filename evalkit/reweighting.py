@@ -134,6 +134,8 @@ class Comparison:
 def observed_rate(tally: Tally) -> Fraction:
     """Passed of assessed requests over all groups.
 
+    Raises: CoverageError where nothing is assessed. Source: the traffic-mix article.
+
     >>> observed_rate(baseline), observed_rate(candidate)
     (Fraction(9, 20), Fraction(3, 4))
     """
@@ -145,6 +147,8 @@ def observed_rate(tally: Tally) -> Fraction:
 def observed_mix(tally: Tally) -> dict[str, Fraction]:
     """Each group's share of the assessed requests.
 
+    Raises: CoverageError where nothing is assessed. Source: the traffic-mix article.
+
     >>> observed_mix(baseline)
     {'complex': Fraction(9, 10), 'routine': Fraction(1, 10)}
     """
@@ -153,7 +157,9 @@ def observed_mix(tally: Tally) -> dict[str, Fraction]:
 
 
 def group_rates(tally: Tally) -> dict[str, Fraction]:
-    """Passed of assessed requests in each group. A group in which nothing was assessed has no rate: refused.
+    """Passed of assessed requests in each group.
+
+    Raises: MixError for a group in which nothing was assessed: 0/0 is not a rate. Source: the traffic-mix article.
 
     >>> group_rates(candidate)
     {'complex': Fraction(3, 10), 'routine': Fraction(4, 5)}
@@ -211,6 +217,7 @@ def dominates(a: Tally, b: Tally) -> bool:
     """Whether ``a`` is at least as good as ``b`` at every possible mix and better at one.
 
     A weighted mean is extreme where one group has all the weight, so the groups decide.
+    Raises: what ``decompose`` raises. Source: a linear function on the mixes has its extremes at their corners.
 
     >>> dominates(baseline, candidate), dominates(candidate, baseline)
     (True, False)
@@ -220,17 +227,22 @@ def dominates(a: Tally, b: Tally) -> bool:
 
 
 def reverses(before: Tally, after: Tally) -> bool:
-    """Whether the observed rate moves one way while no group moves that way and one moves the other (Simpson's reversal).
+    """Whether the observed rate moves one way while no group moves that way and one moves the other.
+
+    Raises: what ``decompose`` raises, or CoverageError where nothing is assessed. Source: the traffic-mix article; Simpson 1951.
 
     >>> reverses(baseline, candidate)
     True
     """
+    worse, better = dominates(before, after), dominates(after, before)  # their refusals, whatever the change
     change = observed_rate(after) - observed_rate(before)
-    return (change > 0 and dominates(before, after)) or (change < 0 and dominates(after, before))
+    return (change > 0 and worse) or (change < 0 and better)
 
 
 def flip_mix(a: Tally, b: Tally) -> dict[str, Fraction] | None:
     """For two groups, the mix at which ``a`` and ``b`` tie and beyond which their order flips; None where it never does.
+
+    Raises: MixError for more or fewer than two groups, else what ``decompose`` raises. Source: two straight lines cross once.
 
     >>> flip_mix(Tally.of("a", {"x": (8, 10), "y": (2, 10)}), Tally.of("b", {"x": (6, 10), "y": (6, 10)}))
     {'x': Fraction(2, 3), 'y': Fraction(1, 3)}
@@ -249,6 +261,10 @@ def compare(before: Tally, after: Tally, reference: Reference, blocking_groups: 
 
     A blocking group is decided outside the weights: every requested case of it must have passed in ``after``.
     Raises: MixError where the data name another grouping rule or grader version than the reference.
+
+    >>> found = compare(baseline, candidate, reference)
+    >>> found.verdict, found.standardised, found.reversal
+    ('compared', (Fraction(9, 20), Fraction(7, 20)), True)
     """
     bound = is_bound(before.bindings, reference) & is_bound(after.bindings, reference)
     reasons: list[str] = []

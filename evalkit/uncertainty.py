@@ -211,7 +211,7 @@ def mover(tally: Tally, reference: Reference | Mapping[str, Fraction], *, confid
 
 
 def mover_difference(before: Tally, after: Tally, reference: Reference | Mapping[str, Fraction], *, confidence: float = 0.95) -> Interval:
-    """An interval for after minus before at the reference's mix, of two periods of different requests (square and add).
+    """An interval for after minus before at the reference's mix, of two periods of different requests (square and add: Newcombe 1998).
 
     >>> print(mover_difference(baseline, candidate, reference))
     -0.179 to -0.009 (MOVER with Wilson limits, 95%; assumes independent requests in two independent periods)
@@ -308,6 +308,7 @@ def cr2_difference(
     ``differences`` lie in [-most, most], and so does the interval. Unavailable with one cluster, or where the clusters leave no
     spread, since an interval without width would be read as certainty.
     """
+    _z(confidence)  # refuses what is no confidence
     exact = [rational(d) for d in differences]
     if len(exact) != len(clusters) or not exact:
         raise InputError(
@@ -579,12 +580,14 @@ def mcnemar_power(p10: float, p01: float, n: int, *, alpha: float = 0.05, mid: b
     """
     from scipy.stats import binom
 
-    if not (p10 >= 0 and p01 >= 0 and p10 + p01 <= 1):
-        raise InputError(f"chances {p10} and {p01}", "two chances that sum to at most 1", "correct them")
+    if not (p10 >= 0 and p01 >= 0 and p10 + p01 <= 1 and 0 < alpha < 1):
+        raise InputError(
+            f"chances {p10} and {p01}, alpha {alpha}", "two chances that sum to at most 1, alpha between 0 and 1", "correct them"
+        )
     _counts(0, n)
     if not p10 + p01:
         return 0.0
-    level = rational(str(alpha))
+    level = Fraction(str(alpha))  # the decimal that was written, not its binary neighbour
     least, tail, term = -1, 0, 0  # the largest smaller count that is rejected; sums of binomial coefficients up to it; the last one
     critical = []
     for m in range(1, n + 1):
@@ -611,11 +614,11 @@ def instances_needed(difference: float, between: float, within: float, repetitio
     >>> [instances_needed(0.03, 1 / 9, 1 / 3, k) for k in (1, 10)]
     [3876, 1260]
     """
-    if not difference or between < 0 or within < 0 or repetitions < 1:
+    if not (0 < abs(difference) < math.inf and 0 <= between < math.inf and 0 <= within < math.inf and repetitions >= 1 and 0 < power < 1):
         raise InputError(
-            f"difference {difference}, variances {between} and {within}, {repetitions} repetitions",
-            "a difference other than 0, variances from 0, at least one repetition",
-            "no number of instances shows a difference of 0",
+            f"difference {difference}, variances {between} and {within}, {repetitions} repetitions, power {power}",
+            "a difference other than 0, variances from 0, at least one repetition, a power between 0 and 1",
+            "correct them; no number of instances shows a difference of 0",
         )
     z = _z(1 - alpha) + NormalDist().inv_cdf(power)
     return math.ceil(z**2 * (between + within / repetitions) / difference**2)
@@ -637,9 +640,10 @@ def _discordant(b: int, c: int) -> None:
 
 
 def _z(confidence: float) -> float:
-    if not 0 < confidence < 1:
+    quantile = 0.5 + confidence / 2
+    if not 0.5 < quantile < 1:  # nan too, and a confidence that a float cannot tell from 0 or 1
         raise InputError(f"confidence {confidence}", "a share between 0 and 1, such as 0.95", "correct it")
-    return NormalDist().inv_cdf(0.5 + confidence / 2)
+    return NormalDist().inv_cdf(quantile)
 
 
 def _root(falling: Callable[[float], float], low: float, high: float) -> float:

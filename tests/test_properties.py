@@ -1,7 +1,12 @@
-"""Properties over generated campaigns and tallies, good and bad; and a model in plain Python that must agree with the kit."""
+"""Properties over generated campaigns and tallies, good and bad; and a small model that must agree with the kit (the whole one: test_model).
 
+``make test-long`` tries ten times as many examples.
+"""
+
+import itertools
 import json
 import math
+import os
 import random
 from fractions import Fraction
 
@@ -37,14 +42,17 @@ from evalkit import (
     standardise,
 )
 from evalkit._exact import in_order, measurement, natural, rational
-from evalkit.campaign import CODE, OUTCOMES, Campaign, Column, outcome_code
+from evalkit.bounds import Unavailable, change_bounds, key_bounds, observed_bounds, reduction_bounds, standardised_bounds
+from evalkit.campaign import CODE, OUTCOMES, Campaign, Column, from_histogram, outcome_code
+from evalkit.counterexample import NoDisagreement, smallest_disagreement
 from evalkit.decide import KEEP, PROMOTE, UNDECIDED
 from evalkit.errors import plain
 from evalkit.records import canonical, decision_record, reference_text
 from evalkit.sources import table
 
-few = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-many = settings(few, max_examples=80)
+times = 10 if "EVALKIT_LONG" in os.environ else 1
+few = settings(max_examples=30 * times, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+many = settings(few, max_examples=80 * times)
 
 RULE = ReleaseRule("r", "o", "p", fail_closed, (cell_mean,))
 names = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=6).filter(
@@ -173,6 +181,46 @@ def test_a_fail_turned_pass_never_lowers_any_built_in_reduction(generated, data)
 
 
 @few
+@given(grids(st.sampled_from(["pass", "fail"])), st.data())
+def test_a_fail_turned_pass_never_lowers_the_place_of_its_candidate_and_lifts_nobody_else(generated, data):
+    axes, cells = generated
+    failed = [cell for cell in sorted(cells) if cells[cell] == "fail"]
+    assume(failed)
+    cell = data.draw(st.sampled_from(failed))
+    before, after = (
+        {s.candidate: s.place for s in decide(campaign_of(axes, words), RULE, incumbent=axes[0][0]).standings}
+        for words in (cells, {**cells, cell: "pass"})
+    )
+    assert after[cell[0]] <= before[cell[0]]
+    assert all(after[c] >= before[c] for c in before if c != cell[0])
+
+
+@few
+@given(grids(st.sampled_from(["pass", "fail", "fail", "timeout", "absent"])), st.data())
+def test_bounds_hold_every_completion_and_both_ends_are_reached(generated, data):
+    axes, cells = generated
+    name = data.draw(st.sampled_from(axes[0]))
+    gaps = [cell for cell in cells if cell[0] == name and cells[cell] not in ("pass", "fail")]
+    assume(0 < len(gaps) <= 6)
+    k = data.draw(st.integers(1, len(axes[2])))
+    every = [passing_cells, cell_mean, fail_closed, at_least(k), pass_at(k), pass_hat(k)]
+    key = data.draw(st.lists(st.sampled_from(every), min_size=1, max_size=3))
+    views = [
+        campaign_of(axes, {**cells, **dict(zip(gaps, words, strict=True))}).of(name)
+        for words in itertools.product(("pass", "fail"), repeat=len(gaps))
+    ]
+    open_view = campaign_of(axes, cells).of(name)
+    for reduction in every:
+        ends = reduction_bounds(reduction, open_view)
+        assert not isinstance(ends, Unavailable)
+        assert (ends.low, ends.high) == (min(map(reduction, views)), max(map(reduction, views)))
+    ends = key_bounds(key, open_view)
+    assert not isinstance(ends, Unavailable)
+    keys = [rank_key(view, key) for view in views]
+    assert (ends.low, ends.high) == (min(keys), max(keys))
+
+
+@few
 @given(grids())
 def test_rows_read_are_cells_and_every_missing_cell_has_a_reason(generated):
     axes, cells = generated
@@ -298,6 +346,65 @@ def test_a_standardised_rate_lies_between_the_lowest_and_the_highest_group_rate(
     if dominates(before, after):
         assert standardise(before, mix) >= standardise(after, mix)
         assert not dominates(after, before)
+
+
+@few
+@given(pairs(), st.lists(st.integers(1, 40), min_size=4, max_size=4))
+def test_complete_designs_make_crude_and_standardised_rates_equal(pair, sizes):
+    """Both periods with the same requests of each group: the observed rates already stand at one mix, and mix explains nothing."""
+    design = dict(zip(pair[0].groups, sizes, strict=False))
+    a, b = (Tally.of(t.period, {g: (min(x, design[g]), design[g]) for g, x in zip(t.groups, t.passed, strict=True)}) for t in pair)
+    for tally in (a, b):
+        assert standardise(tally, observed_mix(a)) == observed_rate(tally)
+    assert decompose(a, b).mix_effect == 0
+    assert decompose(a, b).rate_effect == observed_rate(b) - observed_rate(a)
+    assert not reverses(a, b)
+
+
+@few
+@given(grids(st.sampled_from(["pass", "fail"])))
+def test_the_mean_of_all_cells_is_the_mean_of_the_instances_means_where_all_plan_as_many(generated):
+    axes, cells = generated
+    view = campaign_of(axes, cells).of(axes[0][0])
+    own = [Fraction(int(x), int(n)) for x, n in zip(view.passed, view.planned, strict=True)]
+    assert cell_mean(view) == sum(own) / len(own)
+
+
+vast = st.tuples(st.integers(0, 10**18 - 1), st.integers(1, 10**18 - 1)).map(lambda pair: (min(pair), max(pair)))
+
+
+@few
+@given(st.lists(vast, min_size=12, max_size=16), st.lists(st.integers(0, 2**70), min_size=16, max_size=16))
+def test_counts_whose_sum_is_beyond_2_to_the_62_stay_exact(found, parts):
+    assume(sum(parts[: len(found)]))
+    t = Tally.of("t", {f"g{n}": pair for n, pair in enumerate(found)})
+    mix = {f"g{n}": Fraction(part, sum(parts[: len(found)])) for n, part in enumerate(parts[: len(found)])}
+    assert observed_rate(t) == Fraction(sum(x for x, _ in found), sum(n for _, n in found))
+    assert sum(observed_mix(t).values()) == 1
+    assert standardise(t, observed_mix(t)) == observed_rate(t)
+    assert standardise(t, mix) == sum(mix[f"g{n}"] * Fraction(x, asked) for n, (x, asked) in enumerate(found))
+
+
+open_counts = st.tuples(st.integers(0, 6), st.integers(1, 6), st.integers(0, 2)).map(lambda c: (min(c[:2]), max(c[:2]), max(c[:2]) + c[2]))
+
+
+@few
+@given(st.lists(st.tuples(open_counts, open_counts), min_size=1, max_size=2), st.data())
+def test_bounds_of_rates_and_of_a_change_hold_every_completion(found, data):
+    a, b = (Tally.of(period, {f"g{n}": pair[at] for n, pair in enumerate(found)}) for at, period in enumerate(("before", "after")))
+    mix = data.draw(mixes(a.groups))
+
+    def completions(t):
+        for more in itertools.product(*(range(asked - n + 1) for n, asked in zip(t.assessed, t.requested, strict=True))):
+            yield Tally.of(t.period, {g: (x + k, asked) for g, x, k, asked in zip(t.groups, t.passed, more, t.requested, strict=True)})
+
+    for bound, rate in ((observed_bounds, observed_rate), (lambda t: standardised_bounds(t, mix), lambda t: standardise(t, mix))):
+        rates = [rate(full) for full in completions(a)]
+        assert (bound(a).low, bound(a).high) == (min(rates), max(rates))
+    changes = [standardise(y, mix) - standardise(x, mix) for x in completions(a) for y in completions(b)]
+    change = change_bounds(a, b, mix)
+    assert (change.low, change.high) == (min(changes), max(changes))
+    assert change.sign == ({(c > 0) - (c < 0) for c in changes}.pop() if len({(c > 0) - (c < 0) for c in changes}) == 1 else None)
 
 
 @few
@@ -439,3 +546,31 @@ def test_a_campaign_of_nothing_but_timeouts_has_no_key_and_a_rule_may_call_them_
         rank_key(campaign.of(axes[0][0]), [cell_mean])
     assert rank_key(campaign.of(axes[0][0], ["timeout"]), [fail_closed, cell_mean]) == (0, 0)
     assert math.prod(map(len, axes)) == campaign.codes.size
+
+
+# The smallest counterexample
+
+
+BUILT_IN = [passing_cells, cell_mean, fail_closed, at_least(1), at_least(2), pass_at(2), pass_hat(2)]
+
+
+@settings(few, max_examples=12 * times)
+@given(*[st.lists(st.sampled_from(BUILT_IN), min_size=1, max_size=2) for _ in range(2)], st.integers(2, 3))
+def test_the_smallest_counterexample_is_one_and_no_smaller_table_is(key_a, key_b, repetitions):
+    """By brute force over every histogram of passes of both candidates, smaller tables first."""
+    most = 6
+    found = smallest_disagreement(key_a, key_b, most_cells=most, repetitions=repetitions)
+    cells = most + 1
+    if not isinstance(found, NoDisagreement):
+        cells = found.campaign.codes[:, 0].size
+        a, b = (found.campaign.of(name) for name in "AB")
+        assert rank_key(a, key_a) > rank_key(b, key_a)
+        assert rank_key(a, key_b) < rank_key(b, key_b)
+    for instances in range(1, most // repetitions + 1):
+        tables = [
+            from_histogram("x", [drawn.count(k) for k in range(repetitions + 1)])
+            for drawn in itertools.combinations_with_replacement(range(repetitions + 1), instances)
+        ]
+        keys = [(rank_key(t, key_a), rank_key(t, key_b)) for t in tables]
+        opposed = any(x[0] > y[0] and x[1] < y[1] for x in keys for y in keys)
+        assert opposed == (instances * repetitions >= cells) or (instances * repetitions > cells)

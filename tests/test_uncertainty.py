@@ -774,3 +774,24 @@ def test_standardised_estimates_lie_inside_their_intervals() -> None:
         low, high = ends(mover(tally, weights))
         assert 0 <= low <= float(standardise(tally, weights)) <= high <= 1
         assert high > low
+
+
+@pytest.mark.parametrize("confidence", [0, 1, -0.5, 1.5, math.nan, 2**-60, 1 - 2**-53])
+def test_a_confidence_that_is_none_or_all_is_refused_with_clusters_too(confidence: float) -> None:
+    with pytest.raises(InputError, match="a share between 0 and 1"):
+        cr2_difference([1, 0, 0], ["x", "y", "z"], confidence=confidence)
+    with pytest.raises(InputError, match="a share between 0 and 1"):
+        clustered_wilson([1, 0, 1], [2, 2, 2], confidence=confidence)
+
+
+@pytest.mark.parametrize(("numbers", "alpha", "power"), [((0.1, 0.1, 0.1), 0.05, 1), ((0.1, 0.1, 0.1), 0.05, math.nan), ((math.nan, 0.1, 0.1), 0.05, 0.8), ((0.1, math.inf, 0.1), 0.05, 0.8)])  # fmt: skip
+def test_power_asks_for_numbers_that_have_an_answer(numbers: tuple[float, float, float], alpha: float, power: float) -> None:
+    with pytest.raises(InputError, match="a power between 0 and 1"):
+        instances_needed(*numbers, 2, alpha=alpha, power=power)
+
+
+def test_a_small_level_may_be_written_as_python_writes_it() -> None:
+    assert mcnemar_power(0.9, 0, 30, alpha=1e-5) == mcnemar_power(0.9, 0, 30, alpha=0.00001) > 0.9
+    for alpha in (0, 1, 2, math.nan):
+        with pytest.raises(InputError, match="alpha between 0 and 1"):
+            mcnemar_power(0.9, 0, 30, alpha=alpha)
