@@ -55,7 +55,8 @@ class Picture:
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # noqa: ARG002
         # An untrusted notebook does not show image/svg+xml, and nbconvert drops alt text that metadata holds.
         data = base64.b64encode(self.svg.encode()).decode("ascii")
-        image = f'<img alt="{html.escape(self.alt)}" src="data:image/svg+xml;base64,{data}" style="max-width:100%">'
+        claim = f'data-claim="{html.escape(self.title)}"'  # what a narrow page says above a picture that is wider than it
+        image = f'<img alt="{html.escape(self.alt)}" {claim} src="data:image/svg+xml;base64,{data}" style="max-width:100%">'
         # JupyterLab shows the first line of a folded output; a blank one gives no answer away.
         return {"text/html": f" \n{image}", "text/plain": self.alt}
 
@@ -451,7 +452,7 @@ def _measured(views: Sequence[tuple[Instances, Coverage]], reductions: Sequence[
     return rows
 
 
-def _things(reduction: Reduction) -> str:
+def things(reduction: Reduction) -> str:
     """What a reduction counts, in words that fit behind "count"."""
     name = name_of(reduction)
     k = name.partition("(")[2].rstrip(")")
@@ -493,22 +494,22 @@ def _colour(name: str, picked: Sequence[str], ruled: Sequence[str]) -> str:
 
 
 def _inversion_title(rows: Sequence[_Row], reductions: Sequence[Reduction], first: Sequence[Sequence[str]]) -> str:
-    things = [_things(r) for r in reductions]
+    counts = [things(r) for r in reductions]
     complete = [row for row in rows if row.key]
     if not complete:
         return "No candidate is complete: nobody is chosen"
     if len(complete) == 1:
         name = _said(complete[0].name, 24)
         amounts = [_amount(r, complete[0].view, value)[0] for r, value in zip(reductions, complete[0].key or (), strict=True)]
-        told = [f"{amount} ({thing})" for amount, thing in zip(amounts, things, strict=True)]
+        told = [f"{amount} ({thing})" for amount, thing in zip(amounts, counts, strict=True)]
         return f"Only {name} is complete: nothing to compare" if len(rows) > 1 else f"{name}: {', '.join(dict.fromkeys(told))}"
     verb = [f" and {_said(names[0], 24)} wins" if len(names) == 1 else f": {_listed(names)} tie" for names in first]
     note = "" if len(complete) == len(rows) else f" ({len(complete)} of {len(rows)} candidates are complete)"
-    if things[0] == things[1] and first[0] == first[1]:
-        return f"Count {things[0]}{verb[0]}{note}"
+    if counts[0] == counts[1] and first[0] == first[1]:
+        return f"Count {counts[0]}{verb[0]}{note}"
     if first[0] == first[1]:
-        return f"Count {things[0]} or {things[1]}: either way {verb[0].removeprefix(' and').removeprefix(':').strip()}{note}"
-    return f"Count {things[0]}{verb[0]}; count {things[1]}{verb[1]}{note}"
+        return f"Count {counts[0]} or {counts[1]}: either way {verb[0].removeprefix(' and').removeprefix(':').strip()}{note}"
+    return f"Count {counts[0]}{verb[0]}; count {counts[1]}{verb[1]}{note}"
 
 
 def _inversion(campaign: Campaign, rule: Reduction, picker: Reduction, candidates: Sequence[str] | None, fails: Sequence[str]) -> _Page:
@@ -548,7 +549,7 @@ def _grids(title: str, campaign: Campaign, rows: Sequence[_Row], reductions: Seq
     top = page.y + max(42.0, longest + 12 if upright else 0.0)
     for x, who, reduction in zip(bars, ("picker counts", "release rule counts"), reductions, strict=True):
         page.text(x, top - 32, who, _SMALL, colour=_GREY)
-        page.text(x, top - 14, _fit(_things(reduction), column, _BODY, bold=True), bold=True)
+        page.text(x, top - 14, _fit(things(reduction), column, _BODY, bold=True), bold=True)
     for i, name in enumerate(ids):
         page.text(grid + (i + 0.5) * cell, top - (8 if upright else 14), name, _SMALL, align="center", upright=upright)
     if not lettered:
@@ -663,7 +664,7 @@ def _slopes(title: str, rows: Sequence[_Row], reductions: Sequence[Reduction], p
         for at, align in ((0, "right"), (1, "left")):
             x = ends[at] + (-12 if at == 0 else 12)
             page.text(x, page.y + 8, ("picker counts", "release rule counts")[at], _SMALL, colour=_GREY, align=align)
-            page.text(x, page.y + 27, _fit(_things(reductions[at]), 280, _BODY, bold=True), bold=True, align=align)
+            page.text(x, page.y + 27, _fit(things(reductions[at]), 280, _BODY, bold=True), bold=True, align=align)
         page.y += 62
     slot: list[dict[str, float]] = [{}, {}]
     for at in (0, 1):
@@ -1136,6 +1137,8 @@ def _intervals(rows: Sequence[Estimate], title: str, unit: str, least: int) -> _
             page.text(right, page.y + 7 + 18 * n, line, _SMALL)
         page.y += step
     page.y = bottom + 8
-    bars = " Open bar: from the worst to the best case over what is missing." if any(row.missing for row in rows) else ""
-    page.lines(f"Dot: what was counted. Line: its interval.{bars}", _SMALL, colour=_GREY)
+    key = {"Dot: what was counted.": any(row.point is not None for row in rows),
+           "Line: its interval.": any(row.low is not None for row in rows),
+           "Open bar: from the worst to the best case over what is missing.": any(row.missing for row in rows)}  # fmt: skip
+    page.lines(" ".join(words for words, drawn in key.items() if drawn), _SMALL, colour=_GREY)
     return page.finish(f"{title}. {unit}: " + "; ".join(told) + ".")

@@ -105,7 +105,9 @@ def rerun(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Shown:
         meaning = (
             "no: the verdict with all cells in is the same whatever this cell says; a rule of complete coverage asks for it all the same."
         )
-        shown = joined(table([name.replace("_", " ") for name in header], rows), sentence(f"Could change the verdict, {meaning}"))
+        told = len(header) if any(row[-1] for row in rows) else -1  # no column of blanks
+        names = [name.replace("_", " ") for name in header[:told]]
+        shown = joined(table(names, [row[:told] for row in rows]), sentence(f"Could change the verdict, {meaning}"))
     return Shown(shown.html, shown.text, {"header": header, "rows": rows}, RERUN_MIME)
 
 

@@ -95,7 +95,16 @@ def source(function: Callable[..., object]) -> Shown:
     style = (
         "white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere;border-left:3px solid #0072B2;padding-left:1em;font-family:monospace"
     )
-    return Shown(f'<pre style="{style}"><code>{escape(text)}</code></pre>', text)
+    lines = "\n".join(map(_hanging, text.splitlines()))
+    return Shown(f'<pre style="{style}"><code>{lines}</code></pre>', text)
+
+
+def _hanging(line: str) -> str:
+    """A long line of code goes on further to the right than it began, where a page breaks it."""
+    if len(line) <= 80:
+        return escape(line)
+    deep = 0.6 * (len(line) - len(line.lstrip()) + 4)
+    return f'<span style="display:inline-block;padding-left:{deep:.1f}em;text-indent:-{deep:.1f}em">{escape(line)}</span>'
 
 
 def ranking(campaign: Campaign | Mapping[str, Instances], *key: Reduction) -> Shown:
@@ -108,7 +117,8 @@ def ranking(campaign: Campaign | Mapping[str, Instances], *key: Reduction) -> Sh
 
     def words(reduction: Reduction, name: str, value: int | Fraction) -> str:
         whole = unit_of(reduction) in ("cells", "instances")
-        return counted(reduction, views[name], value) if whole else f"{as_text(value)} ({decimal(value)})"
+        exactly = as_text(value)
+        return counted(reduction, views[name], value) if whole else f"{exactly} ({decimal(value)})" if "/" in exactly else exactly
 
     rows = ([p.place, plain(p.candidate), *(words(r, p.candidate, v) for r, v in zip(key, p.key, strict=True))] for p in places)
     return table(["place", "candidate", *map(name_of, key)], rows)

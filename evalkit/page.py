@@ -8,8 +8,8 @@ from html import escape, unescape
 __all__ = ["page"]
 
 _STYLE = """
-:root { color-scheme: light dark; --ink: #1b1b1b; --paper: #ffffff; --line: #c4c7cc; --soft: #f1f3f5; --edge: #0b5a8a; --quiet: #6a6f76; }
-@media (prefers-color-scheme: dark) { :root { --ink: #ececec; --paper: #16181b; --line: #4a4d52; --soft: #24272b; --edge: #7cc4ee; --quiet: #9aa0a8; } }
+:root { color-scheme: light dark; --ink: #1b1b1b; --paper: #ffffff; --line: #c4c7cc; --soft: #f1f3f5; --edge: #0b5a8a; --quiet: #6a6f76; --shade: #0004; }
+@media (prefers-color-scheme: dark) { :root { --ink: #ececec; --paper: #16181b; --line: #4a4d52; --soft: #24272b; --edge: #7cc4ee; --quiet: #9aa0a8; --shade: #fff5; } }
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
 body { margin: 0; font: 16px/1.5 system-ui, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif; color: var(--ink); background: var(--paper);
@@ -24,6 +24,8 @@ p, ul { margin: .6rem 0; max-width: 46rem; } ul { padding-left: 1.4rem; }
 .verdict.undecided, .verdict.unavailable { border-left-style: double; }
 .demonstration { border: 1px dashed var(--quiet); padding: .3rem .7rem; max-width: none; }
 .table, .picture { overflow-x: auto; margin: .75rem 0; }
+.table { background: linear-gradient(to left, var(--paper) 1rem, transparent 3rem) right / 3rem 100% no-repeat local,
+  linear-gradient(to left, var(--shade), transparent 1.1rem) right / 1.1rem 100% no-repeat scroll; }
 .table:focus-visible, .picture:focus-visible { outline: 3px solid var(--edge); outline-offset: 2px; }
 table { border-collapse: collapse; font-size: .95rem; }
 th, td { padding: .35rem .75rem; border-bottom: 1px solid var(--line); vertical-align: top; max-width: 26rem; overflow-wrap: break-word;
@@ -34,10 +36,16 @@ tbody th { font-weight: 600; }
 img { display: block; max-width: 100%; height: auto; background: #fff; border-radius: 4px; }
 @media screen and (max-width: 44rem) {
   main { padding: 1rem .9rem 3rem; }
-  th, td { padding: .3rem .5rem; max-width: 44vw; }
+  th, td { padding: .3rem .45rem; max-width: 44vw; }
+  th[style], td[style] { white-space: normal !important; }
   td:last-child { max-width: 56vw; }
   tbody th { position: sticky; left: 0; max-width: 36vw; background: var(--paper); border-right: 1px solid var(--line); }
+}
+@media screen and (max-width: 38rem) {
+  .picture { background: #fff; border: 1px solid var(--line); border-radius: 4px; }
   .picture img { min-width: 35rem; }
+  .picture::before { content: attr(data-claim) "\\A Scroll sideways to see it all."; white-space: pre-line; position: sticky; left: 0;
+    display: block; box-sizing: border-box; width: calc(100vw - 2rem); padding: .5rem .6rem 0; color: #1b1b1b; font-weight: 600; }
 }
 @media print {
   @page { size: A4; margin: 15mm; }
@@ -45,7 +53,7 @@ img { display: block; max-width: 100%; height: auto; background: #fff; border-ra
   body { font-size: 10pt; } main { max-width: none; padding: 0; }
   .verdict { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   h2 { margin-top: 1.4rem; } h2, p:has(+ .table) { break-after: avoid; } p, li, tr, img { break-inside: avoid; } p { orphans: 3; widows: 3; }
-  .table, .picture { overflow: visible; } table { font-size: 9pt; } thead { display: table-header-group; }
+  .table, .picture { overflow: visible; background: none; } table { font-size: 9pt; } thead { display: table-header-group; }
   th, td, td:last-child { overflow-wrap: anywhere; max-width: none; padding: .25rem .28rem; } thead th { min-width: 3.4em; }
   td[style*="right"] { overflow-wrap: normal; } .picture img { max-width: 14cm; }
 }
@@ -83,7 +91,8 @@ def _reachable(body: str) -> str:
             heading = unescape(re.sub("<[^>]*>", "", found["heading"]))
             return found[0]
         kind = "table" if found["image"] is None else "picture"
-        opened = f'<div class="{kind}" role="group" tabindex="0" aria-label="{escape(f"{kind}: {heading}")}">'
+        claim = re.search(' data-claim="[^"]*"', found[0])
+        opened = f'<div class="{kind}" role="group" tabindex="0" aria-label="{escape(f"{kind}: {heading}")}"{claim[0] if claim else ""}>'
         return opened if found["image"] is None else f"{opened}{found['image']}</div>"
 
     return re.sub(r'<h[1-6][^>]*>(?P<heading>.*?)</h[1-6]>|<div class="table">|(?P<image><img [^>]*>)', put, body, flags=re.DOTALL)

@@ -89,7 +89,7 @@ def flip(
                 codes[where] = PASS if event["new"] else FAIL
                 button.description, button.tooltip = _letter(event["new"], what)
                 shown, alike = said(codes, alike)
-                page.value = shown.html
+                page.value = _left(shown)
 
             return change
 
@@ -183,10 +183,15 @@ def _marked(words: str) -> Shown:
     return Shown(f"<p><strong>{escape(words)}</strong></p>", words)
 
 
+def _left(shown: Shown) -> str:
+    """JupyterLab centres the tables of a widget, and those of an output not."""
+    return shown.html.replace("<table>", '<table style="margin-left:0">')
+
+
 def _page(shown: Shown) -> Any:
     from ipywidgets import HTML, Layout
 
-    page = HTML(shown.html, layout=Layout(width="max-content", max_width="100%"))
+    page = HTML(_left(shown), layout=Layout(width="max-content", max_width="100%"))
     page.add_class("jp-RenderedHTMLCommon")  # the look of JupyterLab's own tables
     return page
 
@@ -213,7 +218,7 @@ def _slider(said: Callable[..., Shown], low: int, high: int, start: int, words: 
         )
 
         def change(event: Any) -> None:
-            page.value = said(event["new"], event["old"]).html
+            page.value = _left(said(event["new"], event["old"]))
 
         jslink((slider, "value"), (field, "value"))
         slider.observe(change, "value")

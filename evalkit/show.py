@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 
 from ._exact import as_text, decimal, in_order, percent, percents, points
 from .campaign import Campaign
-from .decide import KEEP, NO_INCUMBENT, PROMOTE, Condition, Decision, ReleaseRule
+from .decide import KEEP, MET, NO_INCUMBENT, PROMOTE, Condition, Decision, ReleaseRule
+from .draw import things
 from .errors import EvalkitError, plain
 from .records import decision_record, digest_of, mix_record, tallies_digest
 from .reductions import name_of, pass_hat
@@ -22,7 +23,7 @@ from .reweighting import Comparison, Reference, Tally, dominates, flip_mix, obse
 from .reweighting import group_rates as rates_of
 
 __all__ = [
-    "Shown", "conditions", "decomposition", "digests", "dominance", "grid", "group_counts", "group_rates", "joined", "labels", "limits", "mix_digests", "mix_limits", "mix_read", "mix_verdict", "pass_hat_table", "picture", "rates", "read", "review", "sentence", "standings", "table", "verdict",
+    "Shown", "conditions", "decomposition", "digests", "dominance", "grid", "group_counts", "group_rates", "joined", "labels", "limits", "mix_digests", "mix_limits", "mix_read", "mix_verdict", "others", "pass_hat_table", "picture", "rates", "read", "review", "sentence", "standings", "table", "verdict",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -70,13 +71,14 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]], caption: str 
     cells = [[plain_long(str(value)) for value in row] for row in rows]
     kept, hidden = cells[:_MOST_ROWS], len(cells) - _MOST_ROWS
     right = [bool(kept) and all(row[i][:1] in "0123456789+-–" and row[i] for row in kept) for i in range(len(header))]
-    align = ['style="text-align:right;white-space:nowrap"' if flag else 'style="text-align:left"' for flag in right]
+    align = [f'style="text-align:{"right" if flag else "left"}"' for flag in right]
+    whole = [f'{a[:-1]};white-space:nowrap"' if flag else a for a, flag in zip(align, right, strict=True)]
     more = f"{hidden} more rows; decision.json counts them all" if hidden > 0 else ""
     head = "".join(f'<th scope="col" {a}>{_marked(name)}</th>' for name, a in zip(header, align, strict=True))
     body = "".join(
         "<tr>"
-        + f'<th scope="row" {align[0]}>{_marked(row[0])}</th>'
-        + "".join(f"<td {a}>{_marked(value)}</td>" for value, a in zip(row[1:], align[1:], strict=True))
+        + f'<th scope="row" {whole[0]}>{_marked(row[0])}</th>'
+        + "".join(f"<td {a}>{_marked(value)}</td>" for value, a in zip(row[1:], whole[1:], strict=True))
         + "</tr>"
         for row in kept
     )
@@ -166,9 +168,15 @@ def labels(decision: Decision) -> Shown:
                 _names(decision.winner),
                 "; ".join(f"{plain(n)} {', '.join(counts[n].counts) or 'whatever its missing cells say'}" for n in decision.winner),
             ],
-            ["verdict", decision.verdict, headline(decision)],
+            ["verdict", decision.verdict + f" {_names(decision.challenger)}" * (decision.verdict == PROMOTE), conditions_met(decision)],
         ],
     )
+
+
+def conditions_met(decision: Decision) -> str:
+    """How many of the conditions are met, in words."""
+    met = sum(c.state == MET for c in decision.conditions)
+    return f"{met} of {len(decision.conditions)} conditions met"
 
 
 def standings(rule: ReleaseRule, decision: Decision) -> Shown:
@@ -185,7 +193,8 @@ def standings(rule: ReleaseRule, decision: Decision) -> Shown:
         ]
         for s in decision.standings
     ]
-    return table(["candidate", "place", *keys, *(["passed"] if means else []), "coverage"], rows)
+    heads = [f"{things(r)} ({name_of(r)})" for r in rule.key]
+    return table(["candidate", "place", *heads, *(["passed"] if means else []), "coverage"], rows)
 
 
 def conditions(found: Sequence[Condition]) -> Shown:
@@ -193,6 +202,15 @@ def conditions(found: Sequence[Condition]) -> Shown:
     if not found:
         return sentence("No condition was declared.")
     return table(["condition", "state", "numbers"], [[c.name, c.state, c.numbers] for c in found])
+
+
+def others(decision: Decision) -> Shown:
+    """The conditions that the verdict's reasons do not tell: those that are met where others withheld it."""
+    met = [c for c in decision.conditions if c.state == MET]
+    words = sentence(
+        f"{conditions_met(decision)}; the verdict above tells the numbers of {'each' if decision.verdict == PROMOTE else 'the rest'}."
+    )
+    return words if decision.verdict == PROMOTE or not met else joined(words, conditions(met))
 
 
 def pass_hat_table(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Shown:
@@ -226,7 +244,7 @@ def group_counts(campaign: Campaign, rule: ReleaseRule, decision: Decision, refe
     weights = reference.weights if reference else {}
     rows = [
         [
-            group + (f" × {as_text(weights[group])}" if group in weights else ""),
+            group + (f" (weight {_weight(weights[group])})" if group in weights else ""),
             *(
                 f"{t.passed[i]} of {t.requested[i]}" + (f" ({t.assessed[i]} assessed)" if t.assessed[i] < t.requested[i] else "")
                 for t in tallies.values()
@@ -239,28 +257,28 @@ def group_counts(campaign: Campaign, rule: ReleaseRule, decision: Decision, refe
         rows.append(["observed rate", *(percent(observed_rate(t)) for t in tallies.values())])
     if reference and whole:
         rows.append(["standardised rate", *(percent(standardise(t, reference)) for t in tallies.values())])
-    return table(["group, cells", *map(plain, tallies)], rows)
+    rows.insert(0, ["passing cells", *map(plain, tallies)])
+    if len(tallies) > len(groups):  # the longer side runs down the page
+        rows = [list(column) for column in zip(*rows, strict=True)]
+    return table(rows[0], rows[1:])
 
 
 def review(decision: Decision) -> Shown:
     """Winner key, release rule and reported summary side by side, with the unit of each."""
     shown = table(["item", "reduction", "unit"], decision.review.rows)
-    flag = ("" if decision.review.agree else "Flagged: ") + decision.review.note
-    picked = f"This picker chooses {_names(decision.picked)}; the rule's key chooses {_names(decision.winner)}."
-    words = sentence(flag, picked)
-    return Shown(shown.html + words.html, f"{shown.text}\n{words.text}")
+    alike = decision.picked == decision.winner
+    flag = "" if decision.review.agree or alike else "Flagged: "
+    both = f"Here both choose {_names(decision.winner)}."
+    each = f"This picker chooses {_names(decision.picked)}; the rule's key chooses {_names(decision.winner)}."
+    return joined(shown, sentence(flag + decision.review.note, both if alike else each))
 
 
-def read(campaign: Campaign, decision: Decision) -> Shown:
-    """What was read: rows, the grid, and each candidate's cells by outcome and reason."""
-    notes = [
-        f"{campaign.rows} rows read: {len(campaign.candidates)} candidates x {len(campaign.instances)} instances x {len(campaign.repetitions)} repetitions.",
-        *campaign.notes,
-        *(f"{key}: {value}" for key, value in campaign.bindings.items()),
-    ]
-    rows = [[s.candidate, s.coverage.planned, s.passed, s.failed, str(s.coverage)] for s in decision.standings]
-    shown, words = table(["candidate", "planned cells", "passed", "failed", "coverage"], rows), sentence(*notes)
-    return Shown(words.html + shown.html, f"{words.text}\n{shown.text}")
+def read(campaign: Campaign) -> Shown:
+    """What was read: the planned grid, the rows, and what the data say about themselves."""
+    grid = f"{len(campaign.candidates)} candidates x {len(campaign.instances)} instances x {len(campaign.repetitions)} repetitions"
+    return sentence(
+        f"{grid} = {campaign.codes.size} planned cells.", *campaign.notes, *(f"{key}: {value}" for key, value in campaign.bindings.items())
+    )
 
 
 def digests(campaign: Campaign, rule: ReleaseRule) -> Shown:
@@ -285,8 +303,6 @@ def limits(campaign: Campaign, rule: ReleaseRule) -> Shown:
     ]
     if len(campaign.repetitions) == 1:
         lines.insert(0, "One repetition per instance: the rule cannot see instability, since fail-closed and mean count the same cells.")
-    if not campaign.declared:
-        lines.append("No inventory was declared, so an instance that nobody ran is invisible.")
     if rule.count_as_fail:
         lines.append("The rule counts these reasons as fail: " + ", ".join(rule.count_as_fail) + ".")
     return sentence(*lines)
@@ -346,13 +362,9 @@ def dominance(comparison: Comparison) -> Shown:
 
 
 def mix_read(tallies: Mapping[str, Tally]) -> Shown:
-    """What was read: every period and group, requests requested, assessed and passed."""
-    rows = [
-        [plain(t.period), group, requested, assessed, passed]
-        for t in tallies.values()
-        for group, passed, assessed, requested in zip(t.groups, t.passed, t.assessed, t.requested, strict=True)
-    ]
-    return table(["period", "group", "requested", "assessed", "passed"], rows)
+    """What was read: every period's groups, and its requests requested, assessed and passed in all."""
+    rows = [[plain(t.period), len(t.groups), sum(t.requested), sum(t.assessed), sum(t.passed)] for t in tallies.values()]
+    return table(["period", "groups", "requested", "assessed", "passed"], rows)
 
 
 def group_rates(reference: Reference, comparison: Comparison) -> Shown:
@@ -361,7 +373,7 @@ def group_rates(reference: Reference, comparison: Comparison) -> Shown:
     groups = sorted(in_order({*reference.weights, *pair[0].groups, *pair[1].groups}), key=lambda g: -reference.weights.get(g, Fraction(0)))
     rows = []
     for group in groups:
-        row = [group, as_text(reference.weights[group]) if group in reference.weights else "not in the reference"]
+        row = [group, _weight(reference.weights[group]) if group in reference.weights else "not in the reference"]
         for t in pair:
             if group not in t.groups:
                 row += ["absent", "absent"]
@@ -378,6 +390,11 @@ def group_rates(reference: Reference, comparison: Comparison) -> Shown:
     return table(
         ["group", "reference weight", f"share, {names[0]}", f"passed, {names[0]}", f"share, {names[1]}", f"passed, {names[1]}"], rows
     )
+
+
+def _weight(share: Fraction) -> str:
+    """A weight as it was declared, where that is short; the record holds it exactly."""
+    return as_text(share) if share.denominator <= 20 else percent(share)
 
 
 def decomposition(comparison: Comparison) -> Shown:

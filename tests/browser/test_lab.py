@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +14,7 @@ from .conftest import ROOT, SCREENSHOTS, barriers, loopback_only
 
 NOTEBOOKS = sorted(path.name for path in (ROOT / "notebooks").glob("*.ipynb"))
 IDLE = "Python 3 (ipykernel) | Idle"  # the notebook's own indicator is idle before there is a kernel
+PATIENCE = 240_000  # ms: every wait ends with what it waits for, so that a busy machine is slow and not wrong
 RAW = re.compile(r"\bat 0x[0-9a-f]{6,}|<Figure size|<[a-zA-Z_.]+ object|\w*Warning:|\w+\(children=|\w+\(value=|ipykernel_\d+")
 
 # What a reader reads in the outputs: texts and alternative texts, without the handles that the reader moves.
@@ -38,34 +38,49 @@ class Reader:
     def __init__(self, chromium: Any, lab: SimpleNamespace, name: str) -> None:
         self.name, self.saved = name, lab.notebooks / name
         self.page = chromium.new_page(viewport={"width": 1280, "height": 900})
+        self.page.set_default_timeout(PATIENCE)
         self.left = loopback_only(self.page)
         self.broken: list[str] = []
         self.folded: list[str] = []
         self.page.on("pageerror", lambda error: self.broken.append(str(error)))
         self.page.goto(f"{lab.url}/lab/workspaces/{Path(name).stem}/tree/{name}?token={lab.token}&reset")
-        self.page.get_by_text(IDLE).wait_for(timeout=60_000)
+        self.page.get_by_text(IDLE).wait_for()
 
     def do(self, command: str, **arguments: object) -> None:
-        self.page.evaluate("([command, arguments]) => window.jupyterapp.commands.execute(command, arguments)", [command, arguments])
+        """What a menu entry does; over when JupyterLab says that it is."""
+        self.page.evaluate(
+            """([command, arguments]) => { window.over = false;
+              window.jupyterapp.commands.execute(command, arguments).finally(() => { window.over = true }) }""",
+            [command, arguments],
+        )
+        self.page.wait_for_function("() => window.over")
 
     def run_all(self) -> None:
-        before = self.page.locator(".jp-InputPrompt").all_text_contents()
-        assert "[*]:" not in before
-        self.page.get_by_role("menuitem", name="Run", exact=True).click()
-        self.page.get_by_text("Run All Cells", exact=True).click()
-        self.page.wait_for_function(
-            "() => ![...document.querySelectorAll('.jp-InputPrompt')].some(p => p.textContent === '[*]:')", timeout=90_000
-        )
-        self.page.get_by_text(IDLE).wait_for(timeout=60_000)
+        assert "[*]:" not in self.page.locator(".jp-InputPrompt").all_text_contents()
+        self.do("notebook:run-all-cells")
+        self.page.wait_for_function("() => ![...document.querySelectorAll('.jp-InputPrompt')].some(p => p.textContent === '[*]:')")
+        self.page.get_by_text(IDLE).wait_for()
 
     def save(self) -> dict[str, Any]:
         was = self.saved.stat().st_mtime_ns
         self.do("docmanager:save")
-        for _ in range(100):
-            if self.saved.stat().st_mtime_ns != was:
-                break
-            time.sleep(0.05)
+        assert self.saved.stat().st_mtime_ns != was
         return json.loads(self.saved.read_text("utf-8"))
+
+    def dress(self, theme: str) -> None:
+        self.do("apputils:change-theme", theme=f"JupyterLab {theme}")
+        self.page.wait_for_function("light => document.body.dataset.jpThemeLight === light", arg=str(theme == "Light").lower())
+
+    def changes(self, before: str, key: str) -> bool:
+        """Whether a key changes the words; a kernel on a busy machine has ten seconds to answer."""
+        from playwright.sync_api import TimeoutError as Late
+
+        self.page.keyboard.press(key)
+        try:
+            self.page.wait_for_function(f"before => ({WORDS})() !== before", arg=before, timeout=10_000)
+        except Late:
+            return False
+        return True
 
     def look(self, label: str) -> None:
         """A picture of the whole notebook, not of one screen."""
@@ -114,11 +129,9 @@ def test_nothing_overflows_and_every_picture_is_shown_with_its_alternative_text(
     assert reader.page.evaluate(DIM) == []
     found = barriers(reader.page, ".jp-Cell-outputArea", ".jp-MarkdownOutput")
     assert [line for line in found if "noUi-handle" not in line] == []  # ipywidgets gives the handle of a slider no name
-    reader.do("apputils:change-theme", theme="JupyterLab Dark")
-    reader.page.wait_for_timeout(800)
+    reader.dress("Dark")
     reader.look("dark")
-    reader.do("apputils:change-theme", theme="JupyterLab Light")
-    reader.page.wait_for_timeout(800)
+    reader.dress("Light")
 
 
 def test_a_widget_moved_by_keyboard_changes_the_text(reader: Reader) -> None:
@@ -130,15 +143,10 @@ def test_a_widget_moved_by_keyboard_changes_the_text(reader: Reader) -> None:
     handle, before = handles.first, reader.page.evaluate(WORDS)
     handle.scroll_into_view_if_needed()
     handle.focus()
-    for key in (
-        ["Space"] if handle.evaluate("h => h.tagName === 'BUTTON' || h.type === 'checkbox'") else ["ArrowRight", "ArrowLeft", "ArrowLeft"]
-    ):
-        reader.page.keyboard.press(key)
-        reader.page.wait_for_timeout(400)
-        if reader.page.evaluate(WORDS) != before:
-            break
+    button = handle.evaluate("h => h.tagName === 'BUTTON' || h.type === 'checkbox'")
+    changed = any(reader.changes(before, key) for key in (["Space"] if button else ["ArrowRight", "ArrowLeft", "ArrowLeft"]))
     reader.page.screenshot(path=SCREENSHOTS / f"lab-{Path(reader.name).stem}-widget.png")
-    assert reader.page.evaluate(WORDS) != before
+    assert changed
     focused = handle.evaluate(LOOKS)
     reader.page.evaluate("() => document.activeElement.blur()")
     assert focused != handle.evaluate(LOOKS), "no visible focus"
@@ -147,7 +155,7 @@ def test_a_widget_moved_by_keyboard_changes_the_text(reader: Reader) -> None:
 def test_the_table_of_contents_lists_the_headings(reader: Reader) -> None:
     headings = reader.page.locator(".jp-Notebook :is(h1, h2)").count()
     reader.do("toc:show-panel")
-    reader.page.locator(".jp-TableOfContents-item, .jp-tocItem").first.wait_for(timeout=10_000)
+    reader.page.locator(".jp-TableOfContents-item, .jp-tocItem").first.wait_for()
     assert reader.page.locator(".jp-tocItem").count() == headings > 0
     reader.page.screenshot(path=SCREENSHOTS / f"lab-{Path(reader.name).stem}-contents.png")
 
