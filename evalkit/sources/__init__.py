@@ -16,11 +16,11 @@ import zstandard
 from .._exact import natural
 from ..campaign import PASS, Campaign, Inventory
 from ..errors import EvalkitError, InputError, listing, plain, quote
-from ..records import bundled
+from ..records import bundled, opened
 from ..reweighting import Tally
 from . import _tables, harbor, inspect_ai, lm_eval, presets, promptfoo, swe_bench, table, tau2_bench, tau_bench, terminal_bench
 from ._join import ACCEPT, join
-from ._json import load
+from ._json import decoded, parsed, uncollected
 from ._rows import Format, Options, Rows, n_of
 from .table import Columns
 
@@ -42,6 +42,7 @@ _TABLE = "a table"
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
+@uncollected()
 def read_campaign(
     paths: Paths = "",
     *,
@@ -240,9 +241,11 @@ def files_of(paths: Paths) -> list[Path]:
 
 
 def _inside(folder: Path) -> list[Path]:
-    return [
-        file for file in folder.rglob("*") if file.is_file() and not any(part.startswith(".") for part in file.relative_to(folder).parts)
-    ]
+    found = [path for path in folder.rglob("*") if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
+    for path in found:
+        if path.is_symlink() and path.is_dir() and not path.resolve().is_relative_to(folder.resolve()):
+            raise InputError("a link to a folder elsewhere", "files, and links to files", "name that folder beside this one", file=path)
+    return [path for path in found if not path.is_dir()]
 
 
 def read_inventory(path: str | os.PathLike[str]) -> Inventory:
@@ -274,14 +277,16 @@ def _value(file: Path) -> Any:
     if data[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
         return inspect_ai.open_archive(data)
     if data[:100].removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"[", b"{"):
-        return load(data)
+        text, keys = decoded(data)
+        del data  # gigabytes, perhaps
+        return parsed(text, keys)
     return presets.lines(data) or data
 
 
 def _content(path: Path) -> bytes:
     """The bytes of a file, gzip and Zstandard unpacked up to a limit."""
     try:
-        with path.open("rb") as handle:
+        with opened(path) as handle:
             head = handle.read(4)
             handle.seek(0)
             if head[:2] == b"\x1f\x8b":

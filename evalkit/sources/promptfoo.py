@@ -32,23 +32,23 @@ def rows(_file: Path, value: Any, options: Options) -> Rows:
         listed = take(results, "results")
         entries = list(enumerate(listed, 1)) if isinstance(listed, list) else refuse(listed, "results.results", "a list of rows")
     entries.sort(key=lambda entry: _index(entry[1], "testIdx", entry[0]))
-    prompts = {(_provider(row, place), _index(row, "promptIdx", place)) for place, row in entries}
-    by_provider = Counter(provider for provider, _ in prompts)
-    tests = {place: _test(row) for place, row in entries}
-    names = _names(list(tests.values()))
+    asked = [(_provider(row, place), _index(row, "promptIdx", place)) for place, row in entries]
+    prompts = Counter(provider for provider, _ in set(asked))
+    tests = [_test(row) for _, row in entries]
+    names = _names(tests)
     repeats: Counter[tuple[str, str]] = Counter()
     found, cached = [], []
-    for place, row in entries:
-        provider = _provider(row, place)
-        candidate = provider if by_provider[provider] == 1 else f"{provider}, prompt {_index(row, 'promptIdx', place)}"
-        instance = names[tests[place]]
+    for (place, row), (provider, prompt), test in zip(entries, asked, tests, strict=True):
+        candidate = provider if prompts[provider] == 1 else f"{provider}, prompt {prompt}"
+        instance = names[test]
         repeats[candidate, instance] += 1
+        repetition = str(repeats[candidate, instance])
         if part(row, "response", dict).get("cached") is True:
-            cached.append(f"{candidate} {instance} (repetition {repeats[candidate, instance]})")
+            cached.append(f"{candidate} {instance} (repetition {repetition})")
         code, detail = _outcome(row, place)
         score = number(row.get("score"), "score", place) if code in (PASS, FAIL) else None
-        found.append(Row(candidate, instance, str(repeats[candidate, instance]), code, place, detail, _group(row, options.group, place),
-                         tests[place][1], {"score": score}))  # fmt: skip
+        group = _group(row, options.group, place)
+        found.append(Row(candidate, instance, repetition, code, place, detail, group, test[1], {"score": score}))
     if not found:
         raise InputError("no rows", "the rows of an evaluation", "check that the run wrote its results")
     notes = [f"{n_of(len(cached), 'row')} from the cache, which repeats one answer: {listing(cached)}"] if cached else []
