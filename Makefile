@@ -8,11 +8,12 @@ CAMPAIGN ?=
 INCUMBENT ?=
 RULE ?=
 ARGS ?=
+ROWS ?=
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 unexport JPY_SESSION_NAME
 export IPYTHONDIR := $(CURDIR)/.venv/ipython
 
-.PHONY: report mix test lab outputs class docs test-long test-engines test-browser clean
+.PHONY: report mix test lab outputs class docs test-long test-second-look test-engines test-browser bench bench-long clean
 
 report: $(READY)  ## the release report; CAMPAIGN=results.csv INCUMBENT=name ARGS="-p scorer match" for your own
 	$(VENV) -m evalkit report release $(if $(CAMPAIGN),-p campaign '$(CAMPAIGN)') $(if $(INCUMBENT),-p incumbent '$(INCUMBENT)') $(if $(RULE),-p rule '$(RULE)') $(ARGS) -o '$(OUT)'
@@ -41,7 +42,11 @@ docs: $(READY)  ## the pictures and the sample page of the README, and the page 
 	$(VENV) docs/make_formats.py
 
 test-long: $(READY)  ## the full grids that the default tests sample
-	EVALKIT_LONG=1 $(VENV) -m pytest tests/test_draw.py tests/test_calibration.py tests/test_properties.py
+	EVALKIT_LONG=1 $(VENV) -m pytest tests/test_draw.py tests/test_calibration.py tests/test_properties.py tests/test_model.py tests/test_no_rot.py
+
+test-second-look: $(READY)  ## each statistic against scipy, statsmodels or exact enumeration
+	$(VENV) -m pip install --quiet --disable-pip-version-check --no-deps --requirement tests/second_look/requirements.txt
+	$(VENV) -m pytest -o addopts= tests/second_look
 
 test-engines: $(READY)  ## PySpark and Dask in local mode (Java 17 or newer for Spark)
 	$(VENV) -m pip install --quiet --disable-pip-version-check --requirement tests/engines/requirements.txt
@@ -51,6 +56,13 @@ test-browser: $(READY)  ## JupyterLab and the report pages in headless Chromium;
 	sh tests/browser/chromium.sh
 	$(VENV) -m pip install --quiet --disable-pip-version-check --no-deps --requirement tests/browser/requirements.txt
 	$(VENV) -m pytest -o addopts= tests/browser tests/test_binder.py
+
+bench: $(READY)  ## beside what one would use instead: docs/bench.md, its picture and the table in the README; ROWS="4 9" for some
+	$(VENV) -m pip install --quiet --disable-pip-version-check --no-deps --requirement tests/bench/requirements.txt
+	$(VENV) -m tests.bench $(ROWS)
+
+bench-long: $(READY)  ## the rows that take long: 10^8 rows, Spark and Dask, make test
+	$(MAKE) bench ROWS=--long
 
 $(READY): binder/requirements.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
