@@ -98,7 +98,7 @@ class Column:
 class Instances:
     """One candidate's instances, as a reduction sees them.
 
-    ``passed``, ``failed`` and ``planned`` are counts of repetitions per instance, int64, shape (instances,). ``columns``
+    ``passed``, ``failed`` and ``planned`` are counts of repetitions per instance, int64, shape (instances,), not to be changed. ``columns``
     hold measured numbers per cell, shape (repetitions, instances).
     """
 
@@ -110,12 +110,12 @@ class Instances:
     groups: tuple[str, ...] | None = None
     columns: Mapping[str, Column] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def complete(self) -> bool:
         """Every planned cell has a verdict, and every instance plans at least one."""
-        return bool(np.all(self.passed + self.failed == self.planned) and np.all(self.planned > 0) and len(self.ids))
+        return bool(len(self.ids) and (self.passed + self.failed == self.planned).all() and self.planned.min() > 0)
 
-    @property
+    @cached_property
     def cells(self) -> int:
         """Planned cells."""
         return int(self.planned.sum())
@@ -206,12 +206,16 @@ class Campaign:
         return self.candidates.index(candidate)
 
     @cached_property
-    def tally_by_code(self) -> NDArray[np.int32]:
-        """Cells per outcome code, candidate and instance: int32, shape (outcomes, candidates, instances)."""
-        counts = np.zeros((len(OUTCOMES), *self.codes.shape[1:]), np.int32)
-        for layer in self.codes:
-            for code, plane in enumerate(counts):
-                plane += layer == code
+    def tally_by_code(self) -> NDArray[np.unsignedinteger]:
+        """Cells per outcome code, candidate and instance: the smallest unsigned type, shape (outcomes, candidates, instances)."""
+        counts = np.zeros((len(OUTCOMES), *self.codes.shape[1:]), np.min_scalar_type(len(self.repetitions)))
+        if self.codes.size:
+            last = int(self.codes.max())
+            counts[last] = len(self.repetitions)  # what no other code took
+            for code in range(int(self.codes.min()), last):
+                for layer in self.codes:
+                    counts[code] += layer == code
+                counts[last] -= counts[code]
         counts.flags.writeable = False
         return counts
 
@@ -221,8 +225,12 @@ class Campaign:
         strange = [reason for reason in count_as_fail if reason not in MISSING]
         if strange:
             raise RuleError(f"count_as_fail {listing(strange)}", "reasons: " + ", ".join(MISSING), "correct them")
-        reasons = [CODE[reason] for reason in count_as_fail]
-        failed = [FAIL, *reasons]
+        reasons = [CODE[reason] for reason in dict.fromkeys(count_as_fail)]
+        tally = self.tally_by_code[:, c]
+        passed, failed = tally[PASS].astype(np.int64), tally[FAIL].astype(np.int64)
+        for reason in reasons:
+            failed += tally[reason]
+        passed.flags.writeable = failed.flags.writeable = False
 
         def column(name: str, whole: Column) -> Column:
             numbers, present = whole.numerators[:, c], whole.present[:, c]
@@ -234,9 +242,9 @@ class Campaign:
         return Instances(
             candidate,
             self.instances,
-            self.tally_by_code[PASS, c].astype(np.int64),
-            self.tally_by_code[failed, c].sum(axis=0, dtype=np.int64),
-            np.full(len(self.instances), len(self.repetitions), np.int64),
+            passed,
+            failed,
+            np.broadcast_to(np.int64(len(self.repetitions)), len(self.instances)),
             self.groups,
             {name: column(name, whole) for name, whole in self.columns.items()},
         )
@@ -353,6 +361,7 @@ def assemble(
         raise InputError("no rows", "one row per cell", "check that the run wrote its results")
     if inventory is not None:
         _refuse_undeclared(inventory, instances, rows)
+    _refuse_half({"candidate": candidates, "instance": instances, "repetition": repetitions, "group": groups, "cluster": clusters})
     candidates, repetitions = candidates.sorted(), repetitions.sorted()
     instances = instances.sorted(in_order(inventory.instances) if inventory else None)
     c_count, i_count, r_count = len(candidates.names), len(instances.names), len(repetitions.names)
@@ -428,7 +437,9 @@ def assemble(
 
     shape = (r_count, c_count, i_count)
     kept = {
-        (candidates.names[candidates.index[k]], instances.names[instances.index[k]], repetitions.names[repetitions.index[k]]): text
+        (candidates.names[candidates.index[k]], instances.names[instances.index[k]], repetitions.names[repetitions.index[k]]): text.encode(
+            "utf-8", "backslashreplace"
+        ).decode()
         for k, text in enumerate(details or ())
         if text
     }
@@ -445,6 +456,19 @@ def assemble(
         inventory is not None,
         n,
     )
+
+
+def _refuse_half(columns: Mapping[str, Labels | None]) -> None:
+    """JSON can escape half a character, which no file can hold."""
+    for column, labels in columns.items():
+        names = labels.names if labels is not None else ()
+        try:
+            "".join(names).encode()
+        except UnicodeEncodeError as error:
+            name = next(name for name in names if error.object[error.start] in name)
+            raise InputError(
+                f"half a character in {quote(name)}", "whole characters", "write the character itself", column=column
+            ) from None
 
 
 def _double(
@@ -541,8 +565,8 @@ def _column(values: Sequence[Fraction | None], cell: Index, shape: tuple[int, in
 
 def require_complete(instances: Instances) -> None:
     """Refuse a number that a missing cell would change."""
-    short = np.flatnonzero(instances.passed + instances.failed != instances.planned)
-    if len(short) or not len(instances.ids) or not (instances.planned > 0).all():
+    if not instances.complete:
+        short = np.flatnonzero(instances.passed + instances.failed != instances.planned)
         observed = int((instances.passed + instances.failed).sum())
         which = [instances.ids[i] for i in short] or [instances.ids[i] for i in np.flatnonzero(instances.planned <= 0)]
         raise CoverageError(

@@ -38,7 +38,7 @@ _FEW_CLUSTERS = 20
 _MOST_STEPS = 300_000  # of the exact sign-flip distribution
 _MOST_RESAMPLES = 20_000  # different resamples up to which selection stability is enumerated
 _EDGE = 1e-9
-_CHUNK = 4_000_000  # numbers drawn at a time
+_CHUNK = 1_000_000  # numbers drawn at a time
 
 
 @dataclass(frozen=True)
@@ -459,8 +459,8 @@ def selection_stability(
         return Unavailable(f"one of the {what} cannot be drawn differently")
     patterns = Counter(map(tuple, drawn_units.tolist()))
     values = np.array(list(patterns), object)
-    if max(abs(int(v)) for v in values.ravel()) * n < 2**62:
-        values = values.astype(np.int64)
+    if np.abs(values).max() * n < 2**53:  # sums of such whole numbers are exact in floats, and BLAS adds them
+        values = values.astype(np.float64)
     times = list(patterns.values())
     names = [view.candidate for view in eligible]
     left_out = [view.candidate for view in views if not view.complete]
@@ -477,15 +477,16 @@ def selection_stability(
         return Stability(wins, 1 - sum(wins.values(), Fraction(0)), len(draws), None, None, note)
     rng = np.random.default_rng(seed)
     counts = np.zeros(len(names), np.int64)
-    pattern_of = np.repeat(np.arange(len(times)), times)
+    few = len(times) * 10 < n
+    if not few:  # drawing a binomial per pattern costs more than drawing the instances
+        values = drawn_units.astype(values.dtype)
     left = resamples
     while left:
         size = min(left, max(1, _CHUNK // n))
-        if len(times) * 10 < n:
+        if few:
             drawn = rng.multinomial(n, np.array(times) / n, size)
-        else:  # drawing a binomial per pattern costs more than drawing the instances
-            picked = pattern_of[rng.integers(0, n, (size, n))] + np.arange(size)[:, None] * len(times)
-            drawn = np.bincount(picked.ravel(), minlength=size * len(times)).reshape(size, len(times))
+        else:
+            drawn = np.stack([np.bincount(row, minlength=n) for row in rng.integers(0, n, (size, n))])
         first, sole = _first(drawn.astype(values.dtype) @ values, shape)
         counts += np.bincount(first[sole], minlength=len(names))
         left -= size
