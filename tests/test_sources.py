@@ -420,10 +420,7 @@ BROKEN: dict[str, tuple[str, dict[str, str], dict[str, tuple[Any, str]]]] = {
         {
             "truncated": (lambda data: data[:-200], "a zip that breaks"),
             "another zip": (zip_of(("xl/workbook.xml", b"", 0)), "neither header.json nor"),
-            "gigabytes": (
-                zip_of(("header.json", BOMB, 2**32 - 2)),
-                r"member 'header.json': found|in member 'header.json': 4294967294 bytes",
-            ),
+            "gigabytes": (zip_of(("header.json", BOMB, 2**32 - 2)), "unpack to gigabytes"),
             "many gigabytes": (zip_of(*((f"samples/{n}.json", b"", 2**32 - 2) for n in range(4))), "unpack to gigabytes"),
             "a size that lies": (zip_of(("header.json", BOMB, 100)), "other bytes than its size and checksum say"),
             "a method nobody knows": (zip_of(("header.json", b"x", 1), method=77), "cannot be unpacked"),

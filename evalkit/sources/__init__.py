@@ -288,18 +288,22 @@ def _content(path: Path) -> bytes:
     try:
         with opened(path) as handle:
             head = handle.read(4)
+            most = min(_MOST_BYTES, inspect_ai.unpacks_to(handle.seek(0, os.SEEK_END)))
             handle.seek(0)
             if head[:2] == b"\x1f\x8b":
-                data = gzip.GzipFile(fileobj=handle).read(_MOST_BYTES + 1)
+                data = gzip.GzipFile(fileobj=handle).read(most + 1)
             elif head == b"\x28\xb5\x2f\xfd":
-                data = (
-                    zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(handle, read_across_frames=True).read(_MOST_BYTES + 1)
-                )
+                data = zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(handle, read_across_frames=True).read(most + 1)
             else:
                 return handle.read()
     except (OSError, EOFError, zlib.error, zstandard.ZstdError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"no readable file ({reason})", "a campaign or tally file", "check the path", file=path) from None
-    if len(data) > _MOST_BYTES:
-        raise InputError("a packed file that unpacks to gigabytes", "a result file", "check that this is the right file", file=path)
+    if len(data) > most:
+        raise InputError(
+            "a packed file that unpacks to gigabytes, or to more than a thousand times its size",
+            "a result file",
+            "check that this is the right file",
+            file=path,
+        )
     return data

@@ -20,7 +20,7 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from .._exact import measurement
-from ..errors import InputError, listing, quote
+from ..errors import InputError, listing, plain, quote
 
 _HALF = re.compile("[\ud800-\udfff]")  # half a character, which no report can hold
 _LARGE = 2**20  # bytes
@@ -176,7 +176,7 @@ def refuse(value: object, key: str, expected: str, where: int | None = None) -> 
 
 
 def _shown(value: object) -> str:
-    return str(value) if isinstance(value, Decimal) else quote(value)
+    return plain(str(value)) if isinstance(value, Decimal) else quote(value)
 
 
 def take(record: Any, key: str, where: int | None = None) -> Any:
@@ -206,11 +206,11 @@ def part(record: Any, key: str, kind: type[_T]) -> _T:
 
 
 def text(record: Any, *keys: str) -> str:
-    """The text at the end of a path of keys, else nothing: for what a file says about itself."""
+    """The text at the end of a path of keys, else nothing: for what a file says about itself. Half a character is shown as its escape."""
     value = record
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
-    return "" if value is None or isinstance(value, (dict, list, Twice)) else str(value)
+    return "" if value is None or isinstance(value, (dict, list, Twice)) else str(value).encode("utf-8", "backslashreplace").decode()
 
 
 def number(value: Any, key: str, where: int | None = None) -> Fraction | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import io
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -57,7 +58,9 @@ _MOST_CELLS = 4_000_000_000
 _MOST_GROUPS = 10_000
 _PLANNED = ("period", "group", "request")
 _HINT = "request=id; outcome=verdict"
+_VISIBLE = re.compile("[!-~]*")
 _IDS = (nw.String, nw.Categorical, nw.Enum, nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64)
+BREAKS = (pl.exceptions.PolarsError, nw.exceptions.NarwhalsError)
 _OUTCOMES = (*_IDS, nw.Boolean, nw.Float64)
 
 
@@ -149,12 +152,16 @@ def _numbered(
 def _numbered_labels(column: pl.Series, role: str) -> Labels:
     """The names of a categorical column in the order of their numbers, and each row's number."""
     numbers = column.to_physical().to_numpy()
-    row_of = np.zeros(int(numbers.max()) + 1, np.int64)  # some row with that number
+    row_of, seen = np.zeros(int(numbers.max()) + 1, np.int64), np.zeros(int(numbers.max()) + 1, bool)
     for start in range(0, len(numbers), _SAMPLE):
         part = numbers[start : start + _SAMPLE]
-        row_of[part] = np.arange(start, start + len(part))
+        row_of[part], seen[part] = np.arange(start, start + len(part)), True  # some row with that number
+        if seen.all():
+            break
     names = column.gather(row_of).cast(pl.String).to_list()
-    return Labels(tuple(name_text(name, role) for name in names) if role else tuple(names), numbers)
+    if role and not (all(names) and _VISIBLE.fullmatch("".join(names))):
+        names = [name_text(name, role) for name in names]
+    return Labels(tuple(names), numbers)
 
 
 def _with_details(campaign: Campaign, rows: nw.LazyFrame[Any]) -> Campaign:
@@ -634,11 +641,11 @@ def plain_csv(data: bytes, header: Sequence[str], separator: str, said: Columns,
         if marks != pattern[seen : seen + len(marks)]:
             return None
         seen = (seen + len(marks)) % len(row)
-    if seen != (0 if data.endswith(end) else len(row) - len(end)) or b"\xef\xbb\xbf" in data:
+    if seen != (0 if data.endswith(end) else len(row) - len(end)):
         return None
     try:
-        if not data.isascii():
-            data.decode()
+        if not data.isascii() and "\ufeff" in data.decode():
+            return None
         lazy = nw.from_native(pl.scan_csv(data, infer_schema=False, separator=separator, quote_char=None)).with_columns(
             nw.all().fill_null("")
         )
@@ -656,6 +663,11 @@ def parquet(source: bytes | Path, declared: Callable[[Sequence[str]], Columns], 
     try:
         scan = pl.scan_parquet(io.BytesIO(source) if isinstance(source, bytes) else source)
         return campaign_of(scan, columns=declared(scan.collect_schema().names()), inventory=inventory)
-    except pl.exceptions.PolarsError as error:
-        raise InputError(f"Parquet that cannot be read ({str(error).splitlines()[0]})", "a whole Parquet file",
-                         "was the copy cut short?") from None  # fmt: skip
+    except BREAKS as error:
+        raise unreadable(error) from None
+
+
+def unreadable(error: Exception) -> InputError:
+    """What the engine says of a file that it cannot follow."""
+    reason = str(error).partition("\n")[0]
+    return InputError(f"Parquet that cannot be read ({reason})", "a whole Parquet file", "was the copy cut short?")
