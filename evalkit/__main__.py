@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from .errors import EvalkitError, InputError, plain, quote
+from .errors import EvalkitError, InputError, _escaped, plain, quote
 from .records import reference_text, write_whole
 from .report import KINDS, REFUSED, encodable, markdown, run, step_summary, verify
 from .reweighting import MISSING_GROUP_POLICY, Reference, observed_mix
@@ -74,7 +74,7 @@ def _tabulate(options: argparse.Namespace) -> int:
         given = {name: getattr(options, name) for name in CAMPAIGN_OPTIONS}
         paths = options.paths if len(options.paths) > 1 else options.paths[0]
         notes = tabulate(paths, options.o, **common, **{**given, "repetition": options.repetition or "repetition"})
-    print("\n".join([*map(plain, notes), options.o]))
+    print("\n".join([*map(plain, notes), _escaped(options.o)]))
     return 0
 
 
@@ -114,7 +114,7 @@ def _reference(options: argparse.Namespace) -> int:
             raise InputError(
                 f"no place to write ({error.strerror})", "a folder that exists", "make it, or name another", file=options.o
             ) from None
-        print(options.o)
+        print(_escaped(str(options.o)))
     return 0
 
 
@@ -135,9 +135,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command == "tabulate":
             return _tabulate(options)
         differences = verify(options.directory)
-        print("\n".join(differences) if differences else f"verified: {options.directory} recomputes to the same decision")
+        print("\n".join(differences) if differences else f"verified: {_escaped(str(options.directory))} recomputes to the same decision")
         return 1 if differences else 0
-    except EvalkitError as refusal:
+    except (EvalkitError, MemoryError) as error:
+        refusal = error if isinstance(error, EvalkitError) else InputError("more than memory holds", "a smaller input", "split it")
         print(f"refused: {refusal}", file=sys.stderr)
         if arguments is None:
             step_summary(f"## refused\n\n{markdown(str(refusal))}\n")

@@ -456,8 +456,8 @@ def _within(limit: Limit, view: Instances | None) -> tuple[bool | None, str]:
 
 
 def _exactly(number: Fraction) -> str:
-    """Three decimals where they say the number whole, else the fraction, so that 42.0001 never reads as 42.000."""
-    return decimal(number) if (number * 1000).denominator == 1 else as_text(number)
+    """Whole, or three decimals where they say the number exactly, else the fraction, so that 42.0001 never reads as 42.000."""
+    return decimal(number) if number.denominator > 1 and (number * 1000).denominator == 1 else as_text(number)
 
 
 def verdict_of(conditions: Sequence[Condition], incomplete: Sequence[str]) -> str:

@@ -141,8 +141,8 @@ def intervals(rows: Sequence[Estimate], *, title: str, unit: str, difference: bo
     """Draw up to 13 counts with their intervals on one axis, 0 to 1, or -1 to 1 for a ``difference``.
 
     ``title`` is the claim, ``unit`` says what is counted and which interval is drawn. A plain tuple in the order of
-    ``Estimate`` is a row too. Raises: InputError for no row or too many, for a number off the axis, or for a row with neither
-    an interval nor a note.
+    ``Estimate`` is a row too. Raises: InputError for no row or too many, for a number off the axis, or for a row
+    without any of an interval, a worst and best case, and a note.
     """
     kept, least = [Estimate(*row) for row in rows], -1 if difference else 0
     if not 1 <= len(kept) <= _MOST_ROWS:
@@ -255,6 +255,18 @@ def _pct(number: Fraction) -> str:
     return percent(number, 1 if Fraction(1, 1000) <= number <= Fraction(999, 1000) else 2)
 
 
+def _pair(first: Fraction, second: Fraction) -> tuple[str, str]:
+    """Two percentages side by side: the same decimals, and as many as tell them apart.
+
+    >>> _pair(Fraction(63, 100), Fraction(17, 25)), _pair(Fraction(1, 3), Fraction(1, 4)), _pair(Fraction(1, 3), Fraction(3334, 10000))
+    (('63%', '68%'), ('33.3%', '25.0%'), ('33.33%', '33.34%'))
+    """
+    if first == second or (first * 100).denominator == (second * 100).denominator == 1:
+        return _pct(first), _pct(second)
+    least = max(len(_pct(number).partition(".")[2]) - 1 for number in (first, second))
+    return next(pair for n in range(least, 19) if len(set(pair := (percent(first, n), percent(second, n)))) == 2 or n == 18)
+
+
 def _pts(number: Fraction) -> str:
     return points(number, 0 if (number * 100).denominator == 1 else 1).replace("-", "\u2212")
 
@@ -315,7 +327,7 @@ class _Page:
 
     def lines(self, words: str, size: float, *, bold: bool = False, colour: str = _INK) -> None:
         """A paragraph over the whole width, from the present height on."""
-        for line in (_even_lines if bold else _wrap)(words, self.width - 2 * _EDGE, size, bold):
+        for line in (_even_lines if bold else _wrap)(words, self.width - 2.5 * _EDGE, size, bold):
             self.text(_EDGE, self.y + 0.65 * size, line, size, bold=bold, colour=colour)
             self.y += 1.35 * size
 
@@ -367,13 +379,13 @@ class _Page:
         self.axes.add_patch(FancyArrowPatch(path=Outline(curve, codes), arrowstyle="-|>", mutation_scale=11, color=colour, linewidth=1.3,
                                             clip_on=False, zorder=2.5))  # fmt: skip
 
-    def place(self, x: float, y: float, words: str, clear: Sequence[tuple[float, float]], *, bold: bool = False, colour: str = _INK,
-              lean: int = 0, within: tuple[float, float, float, float]) -> None:  # fmt: skip
+    def place(self, x: float, y: float, words: str, clear: Sequence[tuple[float, float]], size: float, *, bold: bool = False,
+              colour: str = _INK, lean: int = 0, within: tuple[float, float, float, float]) -> None:  # fmt: skip
         """A label near a point, clear of all other labels and, where possible, of the points in ``clear``; joined if it is far.
 
         ``lean`` prefers a place below (1) or above (-1) the point.
         """
-        half, tall = _width(words, _BODY, bold) / 2 + 3, 0.6 * _BODY + 1
+        half, tall = _width(words, size, bold) / 2 + 3, 0.6 * size + 1
         down, right = (grid.ravel() for grid in np.meshgrid(np.arange(-160.0, 161.0, 4.0), np.arange(-200.0, 201.0, 5.0)))
         away = np.hypot(np.maximum(0, np.abs(right) - half), np.maximum(0, np.abs(down) - tall)).round(6)  # the same on any machine
         costs = away + np.where(lean * down < 0, 60, 0) + np.where(away > 16, 25, 0)
@@ -387,7 +399,7 @@ class _Page:
             if best and costs[n] >= best[0]:
                 break
             if free[n]:
-                hits = np.count_nonzero((np.abs(points[:, 0] - cx[n]) < half) & (np.abs(points[:, 1] - cy[n]) < 6))
+                hits = np.count_nonzero((np.abs(points[:, 0] - cx[n]) < half) & (np.abs(points[:, 1] - cy[n]) < size / 2))
                 best = min(best or (math.inf, 0.0, 0.0), (float(costs[n] + 30.0 * hits), float(cx[n]), float(cy[n])))
         if best is None:
             raise InputError(f"no room for the label {quote(words)}", "a figure with room for its labels", "shorten the names")
@@ -396,7 +408,7 @@ class _Page:
         if math.hypot(near_x - x, near_y - y) > 16:
             self.line([x, near_x], [y, near_y], colour, 0.9)
         self.boxes([(at_x - half + 2, at_y - 8, 2 * half - 4, 16)], fill="white", over=2)
-        self.text(at_x, at_y, words, bold=bold, colour=colour, align="center")
+        self.text(at_x, at_y, words, size, bold=bold, colour=colour, align="center")
 
     def finish(self, alt: str) -> _Page:
         height = self.y + _EDGE - 6
@@ -540,7 +552,8 @@ def _grids(title: str, campaign: Campaign, rows: Sequence[_Row], reductions: Seq
     rep_names = [_fit(f"rep {name}", 64, _SMALL) for name in campaign.repetitions] if lettered else []
     grid = _EDGE + max(_width(name, _BODY, bold=True) for name in names.values()) + 14
     grid += max((_width(name, _SMALL) for name in rep_names), default=-8) + 8
-    track, column = 110.0, 200.0
+    amounts = [(_amount(r, row.view, value)[0], "tied first") for row in rows for r, value in zip(reductions, row.key or (), strict=False)]
+    track, column = 110.0, max([200.0, *(131 + _width(word, _BODY, bold=True) for pair in amounts for word in pair)])
     bars = grid + max(wide, 120) + 32, grid + max(wide, 120) + 32 + column + 20
     page = _Page(bars[1] + column + _EDGE, title)
     ids = [_fit(name, 96, _SMALL) for name in campaign.instances] if lettered else []
@@ -720,7 +733,9 @@ def _dial_of(rows: Sequence[_Row]) -> _Page:
     page.y += 28
     gap = 21.0
     tall = max(280.0, 26 * len(curves))
-    top, x0, x1 = page.y, 306.0, (306.0 if last == 1 else 546.0)
+    top, sides = page.y, [_dial_labels(curves, views, at) for at in (0, last - 1)]
+    x0 = _EDGE + (140 if last == 1 else 60 + sides[0].wide)  # one column: labels to its right
+    x1 = x0 if last == 1 else page.width - _EDGE - sides[1].wide
     ceiling = next(
         c for c in (Fraction(1, 10), Fraction(1, 5), Fraction(2, 5), Fraction(3, 5), Fraction(4, 5), Fraction(1)) if c >= tops[0]
     )
@@ -740,20 +755,17 @@ def _dial_of(rows: Sequence[_Row]) -> _Page:
         page.line(xs, [height(value) for value in curve], colour, width, dash)
         for k in range(last) if last <= 12 else (0, last - 1):
             page.mark(xs[k], height(curve[k]), marker, colour, 10 if width > 2 else 7)
-    for at, x, sign, align in ((0, x0, -1, "right"), (last - 1, x1, 1, "left"))[last == 1 :]:  # one column: labels to its right
-        names = sorted(curves, key=lambda name: -curves[name][at])
-        ys = _spread([height(curves[name][at]) for name in names], gap, top - 16, top + tall + 4)
-        labels = [_counted_at(views[name], curves[name], at) for name in names]
-        widest = max(_width(label, _SMALL, bold=True) for label in labels)
-        for name, label, y in zip(names, labels, ys, strict=True):
-            first = name in leaders[at]
-            page.line([x + sign * 8, x + sign * 30, x + sign * 38], [height(curves[name][at]), y, y], styles[name][0], 0.9)
+    for side, x, sign, align in ((sides[0], x0, -1, "right"), (sides[1], x1, 1, "left"))[last == 1 :]:
+        ys = _spread([height(curves[name][side.at]) for name in side.names], gap, top - 16, top + tall + 4)
+        for (name, (shown, label)), y in zip(side.names.items(), ys, strict=True):
+            first = name in leaders[side.at]
+            page.line([x + sign * 8, x + sign * 30, x + sign * 38], [height(curves[name][side.at]), y, y], styles[name][0], 0.9)
             page.text(x + sign * 42, y, label, _SMALL, bold=first, align=align)
-            page.text(x + sign * (54 + widest), y, _fit(name, 174 - widest, _BODY, bold=True), bold=first, align=align)
+            page.text(x + sign * (54 + side.widest), y, shown, bold=first, align=align)
     page.y = top + tall + 20
-    every = math.ceil(last * 22 / 240)
+    every, apart = math.ceil(last * 22 / max(x1 - x0, 1)), _width(f"k = {last}", _SMALL, bold=True) / 2 + 12
     for k in range(last):
-        if k in (0, last - 1) or ((k + 1) % every == 0 and min(k, last - 1 - k) * (x1 - x0) / (last - 1) > 36):
+        if k in (0, last - 1) or ((k + 1) % every == 0 and min(k, last - 1 - k) * (x1 - x0) / (last - 1) > apart):
             page.text(xs[k], page.y, f"k = {k + 1}" if k in (0, last - 1) else str(k + 1), _SMALL, align="center", bold=k in (0, last - 1))
     page.text(x0, page.y + 19, "cell mean" if last > 1 else "cell mean = fail-closed share", _SMALL, colour=_GREY, align="center")
     if last > 1:
@@ -769,6 +781,24 @@ def _dial_of(rows: Sequence[_Row]) -> _Page:
         between = [f"k = {k + 1} {_pct(curve[k])}" for k in range(1, last - 1)] if len(curves) * last <= 60 else []
         told.append(f"{_said(name)}: " + ", ".join([f"k = 1 {ends[0]}", *between, *([f"k = {last} {ends[1]}"] if last > 1 else [])]))
     return page.finish(f"{title}. pass^k: " + "; ".join(told) + "." + (f" {note}" if note else ""))
+
+
+class _Labels(NamedTuple):
+    """What stands at one end of the dial, highest first: names as shown with their counts, and how wide they are."""
+
+    at: int
+    names: dict[str, tuple[str, str]]
+    widest: float  # of the counts
+    wide: float
+
+
+def _dial_labels(curves: Mapping[str, Sequence[Fraction]], views: Mapping[str, Instances], at: int) -> _Labels:
+    names = sorted(curves, key=lambda name: -curves[name][at])
+    counts = {name: _counted_at(views[name], curves[name], at) for name in names}
+    widest = max(_width(count, _SMALL, bold=True) for count in counts.values())
+    shown = {name: _fit(name, 190 - widest, _BODY, bold=True) for name in names}
+    wide = 54 + widest + max(_width(name, _BODY, bold=True) for name in shown.values())
+    return _Labels(at, {name: (shown[name], counts[name]) for name in names}, widest, wide)
 
 
 def _counted_at(view: Instances, curve: Sequence[Fraction], at: int) -> str:
@@ -834,7 +864,7 @@ def _periods(before: Tally, after: Tally, reference: Reference) -> tuple[_Period
 def _moves(first: Fraction, second: Fraction) -> str:
     if first == second:
         return f"stays at {_pct(first)}"
-    return f"{'rises' if second > first else 'falls'} from {_pct(first)} to {_pct(second)}"
+    return f"{'rises' if second > first else 'falls'} from {' to '.join(_pair(first, second))}"
 
 
 def _mix_title(a: _Period, b: _Period) -> str:
@@ -927,20 +957,22 @@ def _points(page: _Page, periods: tuple[_Period, _Period], styles: Sequence[tupl
     lean = 1 if a.standardised >= b.standardised else -1  # the after line lies below, and its labels with it
     for step, (start, end, word, change) in enumerate(path):
         span = math.dist(start, end)
-        if not change and span < 24:
+        if not change:
             continue
         side = lean if step == 2 else -lean
         bend = min(60.0, span * 0.22) * side if word == "mix" else 0.0
         control = (
             (start[0] + end[0]) / 2 - bend * (end[1] - start[1]) / max(span, 1) * (1 if end[0] >= start[0] else -1),
-            (start[1] + end[1]) / 2 + bend * abs(end[0] - start[0]) / max(span, 1),
+            max(within[1], min(within[3], (start[1] + end[1]) / 2 + bend * abs(end[0] - start[0]) / max(span, 1))),
         )
         curve = [_bezier(start, control, end, t / 150) for t in range(151)]
         inner = [p for p in curve if min(math.dist(p, start), math.dist(p, end)) > 11]
         if len(inner) > 3 and span > 30:
             page.arrow((inner[0], control, inner[-1]) if bend else (inner[0], inner[-1]))
         clear += curve
-        labels.append((_bezier(start, control, end, 0.5), f"{word} {_pts(change)}", False, _INK, 0 if word == "rates" else side))
+        labels.append(
+            (_bezier(start, control, end, (0.35, 0.5, 0.65)[step]), f"{word} {_pts(change)}", False, _INK, 0 if word == "rates" else side)
+        )
     marks = []
     for p, (colour, marker, _), (observed, standardised), side in zip(periods, styles, spots, (-lean, lean), strict=True):
         if math.dist(observed, standardised) >= 1:
@@ -951,7 +983,7 @@ def _points(page: _Page, periods: tuple[_Period, _Period], styles: Sequence[tupl
     for (x, y), *_ in marks:
         clear += [(x + dx, y + dy) for dx in (-10, 0, 10) for dy in (-10, 0, 10)]
     for (x, y), words, bold, colour, side in [*labels, *marks]:
-        page.place(x, y, words, clear, bold=bold, colour=colour, lean=side, within=within)
+        page.place(x, y, words, clear, _BODY if bold else _SMALL, bold=bold, colour=colour, lean=side, within=within)
 
 
 def _bezier(p: tuple[float, float], q: tuple[float, float], r: tuple[float, float], t: float) -> tuple[float, float]:
@@ -982,9 +1014,13 @@ def _dumbbells(periods: tuple[_Period, _Period], reference: Reference) -> _Page:
         if n == len(a.rates):
             page.line([_EDGE, columns[-1]], [y - step / 2 - 5] * 2, _GREY)
         page.text(_EDGE, y, _fit(name, x0 - 20 - _EDGE, bold=whole), bold=whole)
-        for right, words in zip(columns, (f"{_pct(first)} \u2192 {_pct(second)}", *rest), strict=False):
+        for right, words in zip(columns, (" \u2192 ".join(_pair(first, second)), *rest), strict=False):
             page.text(right, y, words, bold=whole, align="right")
-        sizes = [12.0, 12.0] if whole else [max(5.0, 26 * math.sqrt(p.shares[name])) for p in periods]
+        sizes = (
+            ([17.0, 9.0] if abs(at(first) - at(second)) < 8 else [12.0, 12.0])
+            if whole
+            else [max(5.0, 26 * math.sqrt(p.shares[name])) for p in periods]
+        )
         marks = sorted(zip((first, second), "os", (_BLUE, _VERMILLION), sizes, strict=True), key=lambda mark: -mark[3])
         page.line([at(first), at(second)], [y] * 2, _INK, 1.6)
         for rate, marker, colour, size in marks:
@@ -1002,7 +1038,7 @@ def _table(page: _Page, y: float, columns: Sequence[float], periods: Sequence[_P
     for right, words in zip(columns, ("pass rate", "share of requests", "reference"), strict=True):
         page.text(right, y, words, _SMALL, colour=_GREY, align="right")
     a, b = periods
-    return [(g, a.rates[g], b.rates[g], (f"{_pct(a.shares[g])} \u2192 {_pct(b.shares[g])}", _pct(reference.weights[g]))) for g in a.rates]
+    return [(g, a.rates[g], b.rates[g], (" \u2192 ".join(_pair(a.shares[g], b.shares[g])), _pct(reference.weights[g]))) for g in a.rates]
 
 
 def _areas(periods: tuple[_Period, _Period], reference: Reference) -> _Page:
@@ -1017,8 +1053,8 @@ def _areas(periods: tuple[_Period, _Period], reference: Reference) -> _Page:
         title = f"{_said(b.name, 24)} passes {words}; {_said(a.name, 24)} {_pct(a.standardised)} and {_pct(a.observed)}"
     across = 3 if len(panels) == 3 else 2
     page = _Page(90 + (270.0 if across == 3 else 380.0) * across, title)
-    named = len(a.rates) <= 3
     wide, tall = 200.0 if across == 3 else 300.0, 230.0
+    named = len(a.rates) <= 3 and all(_width(_drawable(plain(g)), _SMALL, bold=True) <= (wide + 60) / len(a.rates) - 18 for g in a.rates)
     deep = tall + 46 + (86 if named else 52)
     for n, (period, shares, mix, rate) in enumerate(panels):
         left, colour = _EDGE + 56 + (wide + (70 if across == 3 else 80)) * (n % across), _BLUE if period is a else _VERMILLION
@@ -1039,7 +1075,7 @@ def _areas(periods: tuple[_Period, _Period], reference: Reference) -> _Page:
             y = page.y + 2 + 20 * n
             page.text(_EDGE, y, str(n), _SMALL, bold=True)
             page.text(_EDGE + 26, y, _fit(group, columns[0] - 130 - _EDGE - 26, _SMALL), _SMALL)
-            for right, words in zip(columns, (f"{_pct(first)} \u2192 {_pct(second)}", *rest), strict=True):
+            for right, words in zip(columns, (" \u2192 ".join(_pair(first, second)), *rest), strict=True):
                 page.text(right, y, words, _SMALL, align="right")
         page.y += 30 + 20 * len(a.rates)
     page.lines("Width: share of the requests. Height: pass rate. Dashed line: the area, which is the pass rate of the whole.", _SMALL,
@@ -1088,7 +1124,7 @@ def _check_row(row: Estimate, least: int) -> None:
             f"an exact point, low <= high, both or neither, all from {least} to 1",
             "correct the row, or draw a difference as one",
         )
-    if not ends and not row.note:
+    if not (ends or row.note or row.missing):
         raise InputError(f"{quote(row.name)} without an interval or a note", "one of them", "say in the note why there is no interval")
 
 
@@ -1131,7 +1167,7 @@ def _intervals(rows: Sequence[Estimate], title: str, unit: str, least: int) -> _
             page.curve([at(row.low), at(row.high)], [y, y], color=_BLUE, linewidth=2.6 * 0.75, marker="|", markersize=12 * 0.75,
                        markeredgewidth=2.6 * 0.75, zorder=2, solid_capstyle="butt")  # fmt: skip
         if row.point is not None:
-            page.mark(at(row.point), y, "o", _BLUE)
+            page.mark(at(row.point), y, "o", _BLUE, 8)
         page.text(right, page.y + 7, _fit(row.counts, 260, bold=True), bold=True)
         for n, line in enumerate(lines, 1):
             page.text(right, page.y + 7 + 18 * n, line, _SMALL)

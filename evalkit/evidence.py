@@ -102,12 +102,10 @@ def rerun(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Shown:
     header = ["candidate", "instance", "repetition", "reason", "could_change_verdict", "detail"]
     shown = sentence("rerun.csv has no rows.")
     if rows:
-        meaning = (
-            "no: the verdict with all cells in is the same whatever this cell says; a rule of complete coverage asks for it all the same."
-        )
+        meaning = "A cell marked no leaves the verdict as it is, whatever it says; a rule of complete coverage asks for it all the same."
         told = len(header) if any(row[-1] for row in rows) else -1  # no column of blanks
         names = [name.replace("_", " ") for name in header[:told]]
-        shown = joined(table(names, [row[:told] for row in rows]), sentence(f"Could change the verdict, {meaning}"))
+        shown = joined(table(names, [row[:told] for row in rows]), sentence(meaning))
     return Shown(shown.html, shown.text, {"header": header, "rows": rows}, RERUN_MIME)
 
 
@@ -168,7 +166,7 @@ def picture(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Pictur
         most = least + Fraction(int(((view.failed == 0) & (view.passed < view.planned)).sum()), n)
         counts = f"{_resolved(view)} of {n}" if view.complete else str(s.coverage)
         low, high = (found.low, found.high) if isinstance(found, Interval) else (None, None)
-        note = "" if low is not None else str(found) if found else "incomplete: worst to best case"
+        note = "" if low is not None else str(found) if found else "incomplete"
         rows.append(
             Estimate(s.candidate, counts, least if view.complete else None, low, high, note, None if view.complete else (least, most))
         )
@@ -201,7 +199,7 @@ def compared(campaign: Campaign, rule: ReleaseRule, decision: Decision) -> Shown
         for p, h in zip(pairs, raised, strict=True)
     ]
     methods = dict.fromkeys([*(p.interval.method for p in pairs if isinstance(p.interval, Interval)), *(p.test.method for p in pairs)])
-    header = [f"against {plain(decision.incumbent)}", "repaired", "regressed", "difference", "95% interval", "p", "p, Holm"]
+    header = [f"against {decision.incumbent}", "repaired", "regressed", "difference", "95% interval", "p", "p, Holm"]
     names = [
         f"{plain(p.candidate)} {word}: {', '.join(map(plain, ids[:40]))}{' …' if len(ids) > 40 else ''}."
         for p in pairs
@@ -303,9 +301,7 @@ def mix_intervals(reference: Reference, comparison: Comparison) -> Shown:
     if comparison.decomposition is None:
         return sentence("Intervals are unavailable for the reason above.")
     pair = comparison.before, comparison.after
-    rows = [
-        [plain(t.period), percent(rate or 0), _ends(mover(t, reference))] for t, rate in zip(pair, comparison.standardised, strict=True)
-    ]
+    rows = [[t.period, percent(rate or 0), _ends(mover(t, reference))] for t, rate in zip(pair, comparison.standardised, strict=True)]
     first, second = comparison.standardised
     rows.append(["difference", f"{points((second or 0) - (first or 0))} points", _points(mover_difference(*pair, reference))])
     return joined(

@@ -141,7 +141,8 @@ def gate(decision: Decision) -> Shown:
     """The verdict in one line, whoever is incomplete, and every condition."""
     lines = [headline(decision), *(f"{plain(s.candidate)} is not ranked: {s.coverage}." for s in decision.standings if s.why_unplaced)]
     words, shown = sentence(*lines), conditions(decision.conditions)
-    return Shown(words.html + shown.html, f"{words.text}\n{shown.text}")
+    told = words.html.replace("<p>", "<p><strong>", 1).replace("</p>", "</strong></p>", 1)
+    return Shown(told + shown.html, f"{words.text}\n{shown.text}")
 
 
 def class_copy(notebook: str) -> str:

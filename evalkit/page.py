@@ -24,20 +24,20 @@ p, ul { margin: .6rem 0; max-width: 46rem; } ul { padding-left: 1.4rem; }
 .verdict.undecided, .verdict.unavailable { border-left-style: double; }
 .demonstration { border: 1px dashed var(--quiet); padding: .3rem .7rem; max-width: none; }
 .table, .picture { overflow-x: auto; margin: .75rem 0; }
-.table { background: linear-gradient(to left, var(--paper) 1rem, transparent 3rem) right / 3rem 100% no-repeat local,
+.table { background: linear-gradient(to left, var(--paper) 1rem, transparent 3rem) right -1px top -1px / 3rem calc(100% + 3px) no-repeat local,
   linear-gradient(to left, var(--shade), transparent 1.1rem) right / 1.1rem 100% no-repeat scroll; }
 .table:focus-visible, .picture:focus-visible { outline: 3px solid var(--edge); outline-offset: 2px; }
 table { border-collapse: collapse; font-size: .95rem; }
-th, td { padding: .35rem .75rem; border-bottom: 1px solid var(--line); vertical-align: top; max-width: 26rem; overflow-wrap: break-word;
+th, td { padding: .35rem .75rem; border-bottom: 1px solid var(--line); vertical-align: top; max-width: 26rem; overflow-wrap: normal;
   font-variant-numeric: tabular-nums; }
 td:last-child { max-width: 42rem; }
-thead th { border-bottom: 2px solid var(--quiet); vertical-align: bottom; }
-tbody th { font-weight: 600; }
+thead th { border-bottom: 2px solid var(--quiet); vertical-align: bottom; } thead th + th { max-width: 13rem; }
+tbody th { font-weight: 600; } [style*="anywhere"] { min-width: 7rem; }
 img { display: block; max-width: 100%; height: auto; background: #fff; border-radius: 4px; }
 @media screen and (max-width: 44rem) {
   main { padding: 1rem .9rem 3rem; }
-  th, td { padding: .3rem .45rem; max-width: 44vw; }
-  th[style], td[style] { white-space: normal !important; }
+  table { font-size: .9rem; } th, td { padding: .3rem .4rem; max-width: 44vw; }
+  [style*="nowrap"] { white-space: normal !important; }
   td:last-child { max-width: 56vw; }
   tbody th { position: sticky; left: 0; max-width: 36vw; background: var(--paper); border-right: 1px solid var(--line); }
 }
@@ -54,8 +54,8 @@ img { display: block; max-width: 100%; height: auto; background: #fff; border-ra
   .verdict { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   h2 { margin-top: 1.4rem; } h2, p:has(+ .table) { break-after: avoid; } p, li, tr, img { break-inside: avoid; } p { orphans: 3; widows: 3; }
   .table, .picture { overflow: visible; background: none; } table { font-size: 9pt; } thead { display: table-header-group; }
-  th, td, td:last-child { overflow-wrap: anywhere; max-width: none; padding: .25rem .28rem; } thead th { min-width: 3.4em; }
-  td[style*="right"] { overflow-wrap: normal; } .picture img { max-width: 14cm; }
+  th, td, td:last-child { max-width: none; padding: .25rem .28rem; } th[style*="nowrap"] { white-space: normal !important; }
+  [style*="anywhere"] { min-width: 5.5em; } .picture img { max-width: 14cm; }
 }
 """
 # Nothing is fetched and nothing runs, even where a name in a table were markup.

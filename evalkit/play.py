@@ -105,7 +105,7 @@ def flip(
                     button.observe(flipped((r, c, i), what, button), "value")
                     children.append(button)
             columns = f"110px repeat({len(campaign.instances)}, 46px)"
-            grids.append(GridBox(children, layout=Layout(grid_template_columns=columns, overflow="auto")))
+            grids.append(GridBox(children, layout=Layout(grid_template_columns=columns, overflow="auto", margin="0 0 0.75rem")))
         return VBox([*grids, page])
 
     return Play(said(start)[0], widget)

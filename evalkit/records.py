@@ -6,14 +6,17 @@ misspelt condition would be a condition that nobody applies.
 
 from __future__ import annotations
 
+import csv
+import errno
 import hashlib
+import io
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 from ._exact import as_text, rational
@@ -24,7 +27,7 @@ from .reductions import name_of, named
 from .reweighting import MISSING_GROUP_POLICY, Comparison, Reference, Tally
 
 __all__ = [
-    "bundled", "canonical", "decision_record", "digest_of", "mix_record", "read_reference", "read_rule", "reference_text", "rule_as_json",
+    "bundled", "canonical", "csv_text", "decision_record", "digest_of", "mix_record", "opened", "read_reference", "read_rule", "reference_text", "rule_as_json",
     "tallies_digest", "write_whole",
 ]  # fmt: skip
 
@@ -40,6 +43,13 @@ def bundled(name: str) -> Path:
         if (root / name).exists():
             return root / name
     raise RecordError(f"no bundled file {quote(name)}", "a file that comes with the kit", "reinstall evalkit")
+
+
+def opened(path: Path) -> io.BufferedReader:
+    """A file to read, or a link to one; a pipe or a device, which may wait or run for ever, raises OSError as a folder does."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise OSError(errno.EINVAL, "a pipe or a device")
+    return path.open("rb")
 
 
 def _strict_json(path: Path) -> dict[str, Any]:
@@ -63,7 +73,7 @@ def _strict_json(path: Path) -> dict[str, Any]:
         return int(text) if len(text) <= 18 else no_number(text)
 
     try:
-        with path.open("rb") as handle:
+        with opened(path) as handle:
             raw = handle.read(_LARGEST_RECORD + 1)
     except (OSError, ValueError) as error:
         raise RecordError(f"no readable file ({getattr(error, 'strerror', None) or error})", "a JSON record", "check the path") from None
@@ -365,6 +375,17 @@ def mix_record(tallies: Mapping[str, Tally], reference: Reference, comparison: C
         "verdict": comparison.verdict,
         "reasons": list(comparison.reasons),
     }
+
+
+def csv_text(rows: Iterable[Iterable[object]]) -> str:
+    r"""Rows as CSV; a carriage return alone, which some readers take for the end of a row, is in quotes too.
+
+    >>> csv_text([["a", "b\rc"]])
+    'a,"b\rc"\n'
+    """
+    lines: list[str] = []
+    csv.writer(SimpleNamespace(write=lines.append), lineterminator="\r\n").writerows(rows)
+    return "".join(f"{line[:-2]}\n" for line in lines)
 
 
 def write_whole(path: Path, content: str | bytes) -> None:

@@ -7,10 +7,9 @@ a whole run or no ``decision.json``: the old one goes first, the new one comes l
 from __future__ import annotations
 
 import contextlib
-import csv
 import hashlib
+import importlib
 import importlib.metadata
-import io
 import json
 import os
 import platform
@@ -18,6 +17,7 @@ import re
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,12 +30,13 @@ from ._exact import percent
 from .bounds import decide_by_bounds
 from .campaign import Campaign
 from .decide import KEEP, PROMOTE, UNDECIDED, Decision, ReleaseRule, parse_picker, parse_sign_offs
-from .errors import EvalkitError, InputError, MixError, listing, plain, quote
+from .errors import EvalkitError, InputError, MixError, _escaped, listing, plain, quote
 from .evidence import RERUN_MIME
-from .records import bundled, canonical, decision_record, mix_record, read_reference, read_rule, write_whole
+from .records import bundled, canonical, csv_text, decision_record, mix_record, opened, read_reference, read_rule, write_whole
 from .reweighting import Comparison, Reference, Tally, compare, is_bound
 from .show import DECISION_MIME, DEMONSTRATION
 from .sources import files_of, read_campaign, read_tallies
+from .tabulate import _commentary
 from .uncertainty import with_margin
 
 __all__ = ["Mix", "Release", "mix", "release", "run", "verify"]
@@ -45,6 +46,9 @@ REFUSED = 12
 FILES = ("report.ipynb", "report.html", "summary.md", "rerun.csv", "provenance.json", "decision.json")  # in the order of writing
 INPUTS = ("campaign", "inventory", "rule", "tallies", "reference")
 LOCK = ".evalkit.lock"
+REMAINS = (".run-*", *(f".{name}.????????" for name in FILES))  # what a run that was killed leaves
+_YAML = "tag:yaml.org,2002:"
+_LARGEST_YAML = 1_000_000  # bytes
 KINDS = ("release", "mix")
 
 
@@ -165,17 +169,18 @@ def run(kind: str, given: Sequence[tuple[str, str]], output: Path, *, parameter_
     """
     notebook = bundled(f"notebooks/report_{kind}.ipynb")
     for name, value in given:
-        if name == "campaign" and Path(value).is_dir() and output.resolve().is_relative_to(Path(value).resolve()):
+        if name == "campaign" and os.path.isdir(value) and output.resolve().is_relative_to(Path(value).resolve()):  # noqa: PTH112 (a name may be too long for Path)
             raise InputError(f"the output folder {output} inside the campaign folder", "another place", "choose another folder for -o")
     with _locked(output):
         _clear(output)
         parameters = _parameters(notebook, given, parameter_file)
         before = _inputs(parameters)
+        stamps = _stamps(before)
         started = datetime.now(UTC)
         with tempfile.TemporaryDirectory(prefix=".run-", dir=output, ignore_cleanup_errors=True) as scratch:
             executed = _execute(notebook, Path(scratch) / "report.ipynb", parameters)
         told, record = _carried(executed, DECISION_MIME)
-        if _inputs(parameters) != before:
+        if _inputs(parameters) != before or _stamps(before) != stamps:
             raise InputError("an input file that changed while it was read", "files that stand still", "run again when they are written")
         pages = {
             "report.ipynb": executed,
@@ -204,7 +209,7 @@ def run(kind: str, given: Sequence[tuple[str, str]], output: Path, *, parameter_
     print(told)
     for candidate, line in _counts(record):
         print(f"  {plain(candidate)}: {line}")
-    print(f"{output / 'report.html'}")
+    print(_escaped(f"{output / 'report.html'}"))
     return STATUS[_word(record)]
 
 
@@ -312,14 +317,19 @@ def _locked(output: Path) -> Iterator[None]:
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise InputError(f"another run in {output}", "one run at a time", "wait for it, or choose another folder for -o") from None
-        yield
+        try:
+            yield
+        except OSError as error:  # no room, a limit, a folder that went away
+            raise InputError(
+                f"no way to finish the run in {output} ({plain(str(error))})", "room to write", "make room, or choose another folder for -o"
+            ) from None
 
 
 def _parameters(notebook: Path, given: Sequence[tuple[str, str]], parameter_file: Path | None) -> dict[str, str | int]:
     """Declared parameters only, each once, text kept as text; the command line wins over the file."""
     import papermill
 
-    declared = papermill.inspect_notebook(str(notebook))
+    declared = papermill.inspect_notebook(_literal(notebook))
     values: dict[str, str] = _yaml(parameter_file) if parameter_file else {}
     names = [name for name, _ in given]
     twice = [name for name in names if names.count(name) > 1]
@@ -349,12 +359,17 @@ def _yaml(path: Path) -> dict[str, str]:
     import yaml
 
     try:
-        root = yaml.compose(path.read_text("utf-8-sig"), Loader=yaml.SafeLoader)
+        with opened(path) as stream:
+            text = stream.read(_LARGEST_YAML + 1)
+        if len(text) > _LARGEST_YAML:
+            raise InputError("more than a megabyte", "lines of name: value", "check that this is the right file", file=path)
+        root = yaml.compose(text.decode("utf-8-sig"), Loader=yaml.SafeLoader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"no readable YAML ({plain(reason)})", "lines of name: value", "correct the file", file=path) from None
     pairs = root.value if isinstance(root, yaml.MappingNode) else None
-    if pairs is None or not all(isinstance(node, yaml.ScalarNode) for pair in pairs for node in pair):
+    tags = {_YAML + kind for kind in ("str", "int", "float", "bool", "timestamp", "null")}
+    if pairs is None or not all(isinstance(node, yaml.ScalarNode) and node.tag in tags for pair in pairs for node in pair):
         raise InputError("YAML of another shape", "lines of name: value, one text or number each", "correct the file", file=path)
     values: dict[str, str] = {}
     for key, value in pairs:
@@ -376,8 +391,11 @@ def _clear(output: Path) -> None:
     try:
         for name in reversed(FILES):
             (output / name).unlink(missing_ok=True)
-        for scratch in output.glob(".run-*"):  # of a run that was killed
-            shutil.rmtree(scratch)
+        for scratch in [path for pattern in REMAINS for path in output.glob(pattern)]:
+            if scratch.is_dir():
+                shutil.rmtree(scratch, ignore_errors=True)  # its kernel may be about to go; the next run tries again
+            else:
+                scratch.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(
             f"{error.filename} in the way ({error.strerror})", "a folder of an earlier run", "choose another folder for -o"
@@ -393,9 +411,20 @@ def _inputs(parameters: Mapping[str, str | int]) -> dict[str, dict[str, str]]:
     }
 
 
+def _stamps(inputs: Mapping[str, Mapping[str, str]]) -> list[tuple[int, ...]]:
+    """What the file system says of every input: one that changed and changed back has its digest again, and another time."""
+    stamps = [found for entry in inputs.values() for file in entry for found in (Path(file).stat(), Path(file).lstat())]
+    return [(stamp.st_ino, stamp.st_size, stamp.st_mtime_ns, stamp.st_ctime_ns) for stamp in stamps]
+
+
+def _literal(path: Path) -> str:
+    """A path for papermill, which fills in what stands between braces."""
+    return str(path).replace("{", "{{").replace("}", "}}")
+
+
 def _sha256(path: Path) -> str:
     try:
-        with path.open("rb") as stream:
+        with opened(path) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
@@ -413,21 +442,31 @@ def _execute(notebook: Path, target: Path, parameters: Mapping[str, str | int]) 
     profile = target.parent / "ipython" / "profile_default"  # no start-up file of the user's, and no chatter of the kernel's
     profile.mkdir(parents=True)
     (profile / "ipython_kernel_config.py").write_text("c = get_config()\nc.IPKernelApp.log_level = 50\n")
-    before = os.environ.get("IPYTHONDIR")
-    os.environ["IPYTHONDIR"] = str(profile.parent)
+    ours = {"IPYTHONDIR": str(profile.parent), "JUPYTER_RUNTIME_DIR": str(profile.parent)}  # a run leaves nothing elsewhere
+    before = {name: os.environ.get(name) for name in ours}
+    os.environ.update(ours)
+    threading.Thread(target=importlib.import_module, args=("nbconvert",), daemon=True).start()  # while the kernel works
     try:
         papermill.execute_notebook(
-            str(notebook), str(target), parameters=dict(parameters), progress_bar=sys.stderr.isatty(), log_output=False
-        )
+            _literal(notebook), _literal(target), parameters=dict(parameters), progress_bar=sys.stderr.isatty(), log_output=False,
+            request_save_on_cell_execute=False,  # twice a cell; the run is kept whole or not at all
+        )  # fmt: skip
     except PapermillExecutionError as failure:
         kind = getattr(errors, str(failure.ename), None)
         if isinstance(kind, type) and issubclass(kind, EvalkitError):
             raise Refusal(str(failure.evalue)) from None
+        if failure.ename == "MemoryError":
+            raise MemoryError from None
         raise
+    except RuntimeError as failure:  # a kernel that is gone
+        raise InputError(
+            f"a run that broke off ({plain(str(failure))})", "a kernel that lives to the end", "is there memory enough? run it again"
+        ) from None
     finally:
-        os.environ.pop("IPYTHONDIR")
-        if before is not None:
-            os.environ["IPYTHONDIR"] = before
+        for name, value in before.items():
+            del os.environ[name]
+            if value is not None:
+                os.environ[name] = value
     return target.read_text("utf-8")
 
 
@@ -453,9 +492,7 @@ def _carried(executed: str, mime: str) -> tuple[str, dict[str, Any]]:
 
 
 def _csv(record: Mapping[str, Any]) -> str:
-    stream = io.StringIO(newline="")
-    csv.writer(stream, lineterminator="\n").writerows([record["header"], *record["rows"]])
-    return stream.getvalue()
+    return csv_text([record["header"], *([*row[:-1], _commentary(row[-1])] for row in record["rows"])])
 
 
 def _word(record: Mapping[str, Any]) -> str:

@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 
 from ._exact import as_text, decimal, in_order, percent, percents, points
 from .campaign import Campaign
-from .decide import KEEP, MET, NO_INCUMBENT, PROMOTE, Condition, Decision, ReleaseRule
+from .decide import KEEP, MET, NO_INCUMBENT, NOT_EVALUATED, NOT_MET, PROMOTE, Condition, Decision, ReleaseRule
 from .draw import things
-from .errors import EvalkitError, plain
+from .errors import EvalkitError, listing, plain
 from .records import decision_record, digest_of, mix_record, tallies_digest
 from .reductions import name_of, pass_hat
 from .reweighting import Comparison, Reference, Tally, dominates, flip_mix, observed_mix, observed_rate, standardise
@@ -30,6 +30,8 @@ T = TypeVar("T")
 DECISION_MIME = "application/vnd.evalkit.decision+json"
 LETTERS = {"pass": "T", "fail": "F", "absent": "–"}
 _MOST_ROWS = 200
+_SHORT, _WHOLE, _LONG = 14, 28, 16  # letters: of a head never broken, of one that only a narrow page breaks, of a word that may be broken
+_HEAD = 64  # letters of a head before its middle is cut
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+(?: +[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+)*")
 
 
@@ -68,17 +70,28 @@ def joined(*parts: Shown) -> Shown:
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> Shown:
     """A table; the first column heads its row, and columns of numbers and counts align right."""
+    header = [_head(name) for name in header]
     cells = [[plain_long(str(value)) for value in row] for row in rows]
-    kept, hidden = cells[:_MOST_ROWS], len(cells) - _MOST_ROWS
+    kept, hidden = [[_head(row[0]), *row[1:]] for row in cells[:_MOST_ROWS]], len(cells) - _MOST_ROWS
     right = [bool(kept) and all(row[i][:1] in "0123456789+-–" and row[i] for row in kept) for i in range(len(header))]
-    align = [f'style="text-align:{"right" if flag else "left"}"' for flag in right]
-    whole = [f'{a[:-1]};white-space:nowrap"' if flag else a for a, flag in zip(align, right, strict=True)]
     more = f"{hidden} more rows; decision.json counts them all" if hidden > 0 else ""
-    head = "".join(f'<th scope="col" {a}>{_marked(name)}</th>' for name, a in zip(header, align, strict=True))
+
+    def look(text: str, column: int, head: bool = False) -> str:
+        """Where a text stands, and where it may be broken: within a word only if that is a long one."""
+        style = [f"text-align:{'right' if right[column] else 'left'}"]
+        if not head and not column and len(text) <= _SHORT:
+            style.append("white-space:pre")
+        elif not head and (right[column] or (not column and len(text) <= _WHOLE)):
+            style.append("white-space:nowrap")
+        longest = max(map(len, re.split(r"[\s-]+", text)))
+        style += ["overflow-wrap:anywhere"] * (longest > _LONG) + ["font-size:90%"] * (longest >= _HEAD)
+        return f'style="{";".join(style)}"'
+
+    head = "".join(f'<th scope="col" {look(name, i, head=True)}>{_with_its_number(_marked(name))}</th>' for i, name in enumerate(header))
     body = "".join(
         "<tr>"
-        + f'<th scope="row" {whole[0]}>{_marked(row[0])}</th>'
-        + "".join(f"<td {a}>{_marked(value)}</td>" for value, a in zip(row[1:], whole[1:], strict=True))
+        + f'<th scope="row" {look(row[0], 0)}>{_marked(row[0])}</th>'
+        + "".join(f"<td {look(value, i)}>{_marked(value)}</td>" for i, value in enumerate(row[1:], 1))
         + "</tr>"
         for row in kept
     )
@@ -89,6 +102,17 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]], caption: str 
         for line in [list(header), *kept]
     ]
     return Shown(html + (f"<p>{more}</p>" if more else ""), "\n".join(([caption] if caption else []) + lines + ([more] if more else [])))
+
+
+def _head(text: str) -> str:
+    """The head of a row or a column on one line; a stranger's long name keeps its two ends, by which it differs from others."""
+    shown = plain_long(text)
+    return shown if len(shown) <= _HEAD else f"{shown[: _HEAD // 2]}…{shown[-(_HEAD // 2 - 1) :]}"
+
+
+def _with_its_number(html: str) -> str:
+    """No line ends before the number that a head ends with: "rep 0"."""
+    return re.sub(r" (?=\d+$)", "&nbsp;", html)
 
 
 def plain_long(text: str) -> str:
@@ -168,7 +192,7 @@ def labels(decision: Decision) -> Shown:
                 _names(decision.winner),
                 "; ".join(f"{plain(n)} {', '.join(counts[n].counts) or 'whatever its missing cells say'}" for n in decision.winner),
             ],
-            ["verdict", decision.verdict + f" {_names(decision.challenger)}" * (decision.verdict == PROMOTE), conditions_met(decision)],
+            ["verdict", decision.verdict + f" {_names(decision.challenger)}" * (decision.verdict == PROMOTE), _withheld(decision)],
         ],
     )
 
@@ -179,13 +203,20 @@ def conditions_met(decision: Decision) -> str:
     return f"{met} of {len(decision.conditions)} conditions met"
 
 
+def _withheld(decision: Decision) -> str:
+    """The conditions that are not met or not evaluated, and the candidates that are not ranked, by name."""
+    gaps = {state: [c.name for c in decision.conditions if c.state == state] for state in (NOT_MET, NOT_EVALUATED)}
+    gaps["not ranked"] = [s.candidate for s in decision.standings if s.why_unplaced]
+    return "; ".join([conditions_met(decision), *(f"{gap}: {listing(names)}" for gap, names in gaps.items() if names)])
+
+
 def standings(rule: ReleaseRule, decision: Decision) -> Shown:
     """Every candidate: place, the rule's counts, the mean, coverage; the incomplete stay visible, without a place."""
     keys = [name_of(r) for r in rule.key]
     means = "cell_mean" not in keys  # the descriptive mean, unless the key shows it already
     rows = [
         [
-            plain(s.candidate) + (" (incumbent)" if s.candidate == decision.incumbent else ""),
+            s.candidate + (" (incumbent)" if s.candidate == decision.incumbent else ""),
             s.place or "–",
             *(s.counts or ["–"] * len(keys)),
             *([f"{s.passed} of {s.coverage.planned} cells" + ("" if s.mean is None else f" ({decimal(s.mean)})")] if means else []),
@@ -200,8 +231,9 @@ def standings(rule: ReleaseRule, decision: Decision) -> Shown:
 def conditions(found: Sequence[Condition]) -> Shown:
     """The conditions one by one, with the numbers that decided each."""
     if not found:
-        return sentence("No condition was declared.")
-    return table(["condition", "state", "numbers"], [[c.name, c.state, c.numbers] for c in found])
+        return sentence("No blocking group was declared.")
+    shown = table(["condition", "state", "numbers"], [[c.name, c.state, c.numbers] for c in found])
+    return Shown(re.sub(rf">({NOT_MET}|{NOT_EVALUATED})</td>", r"><strong>\1</strong></td>", shown.html), shown.text)
 
 
 def others(decision: Decision) -> Shown:
@@ -220,7 +252,7 @@ def pass_hat_table(campaign: Campaign, rule: ReleaseRule, decision: Decision) ->
     rows = []
     for s in decision.standings:
         view = campaign.of(s.candidate, rule.count_as_fail)
-        rows.append([plain(s.candidate), *(decimal(Fraction(pass_hat(k)(view))) if view.complete else "–" for k in ks)])
+        rows.append([s.candidate, *(decimal(Fraction(pass_hat(k)(view))) if view.complete else "–" for k in ks)])
     return table(["candidate", *(f"pass^{k}" for k in ks)], rows)
 
 
@@ -257,7 +289,7 @@ def group_counts(campaign: Campaign, rule: ReleaseRule, decision: Decision, refe
         rows.append(["observed rate", *(percent(observed_rate(t)) for t in tallies.values())])
     if reference and whole:
         rows.append(["standardised rate", *(percent(standardise(t, reference)) for t in tallies.values())])
-    rows.insert(0, ["passing cells", *map(plain, tallies)])
+    rows.insert(0, ["passing cells", *tallies])
     if len(tallies) > len(groups):  # the longer side runs down the page
         rows = [list(column) for column in zip(*rows, strict=True)]
     return table(rows[0], rows[1:])
@@ -267,10 +299,11 @@ def review(decision: Decision) -> Shown:
     """Winner key, release rule and reported summary side by side, with the unit of each."""
     shown = table(["item", "reduction", "unit"], decision.review.rows)
     alike = decision.picked == decision.winner
-    flag = "" if decision.review.agree or alike else "Flagged: "
     both = f"Here both choose {_names(decision.winner)}."
     each = f"This picker chooses {_names(decision.picked)}; the rule's key chooses {_names(decision.winner)}."
-    return joined(shown, sentence(flag + decision.review.note, both if alike else each))
+    note = decision.review.note
+    flagged = note if decision.review.agree or alike else f"Flagged: {note[:1].lower()}{note[1:]}"
+    return joined(shown, sentence(flagged, both if alike else each))
 
 
 def read(campaign: Campaign) -> Shown:
@@ -333,10 +366,10 @@ def rates(reference: Reference, comparison: Comparison) -> Shown:
         return [name, *("unavailable" if r is None else percent(r) for r in pair), change]
 
     return table(
-        ["rate", plain(comparison.before.period), plain(comparison.after.period), "change"],
+        ["rate", comparison.before.period, comparison.after.period, "change"],
         [
             row("observed, of assessed requests", comparison.observed),
-            row(f"standardised to {plain(reference.reference_id)}", comparison.standardised),
+            row(f"standardised to {reference.reference_id}", comparison.standardised),
             row("standardised to equal weights", comparison.equal),
         ],
     )
@@ -363,7 +396,7 @@ def dominance(comparison: Comparison) -> Shown:
 
 def mix_read(tallies: Mapping[str, Tally]) -> Shown:
     """What was read: every period's groups, and its requests requested, assessed and passed in all."""
-    rows = [[plain(t.period), len(t.groups), sum(t.requested), sum(t.assessed), sum(t.passed)] for t in tallies.values()]
+    rows = [[t.period, len(t.groups), sum(t.requested), sum(t.assessed), sum(t.passed)] for t in tallies.values()]
     return table(["period", "groups", "requested", "assessed", "passed"], rows)
 
 
@@ -386,10 +419,7 @@ def group_rates(reference: Reference, comparison: Comparison) -> Shown:
                 f"{t.passed[i]} of {t.assessed[i]}{rate}" + (f" ({t.requested[i]} requested)" if t.assessed[i] < t.requested[i] else ""),
             ]
         rows.append(row)
-    names = [plain(t.period) for t in pair]
-    return table(
-        ["group", "reference weight", f"share, {names[0]}", f"passed, {names[0]}", f"share, {names[1]}", f"passed, {names[1]}"], rows
-    )
+    return table(["group", "reference weight", *(f"{what}, {t.period}" for t in pair for what in ("share", "passed"))], rows)
 
 
 def _weight(share: Fraction) -> str:

@@ -1,15 +1,13 @@
 """Any supported input as a canonical table: a campaign of one row per cell, or a tally of one row per period and group.
 
-A cell that begins with ``=``, ``+``, ``-`` or ``@`` may run as a formula where a spreadsheet opens the file. An id is written
+A cell that begins with ``=``, ``+``, ``-`` or ``@``, or with a control character, may run as a formula where a spreadsheet opens the file. An id is written
 as it is, since another id would be another instance, and is named in a note. A detail is commentary, no part of the digest:
 there an apostrophe goes before such a text.
 """
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -23,14 +21,14 @@ import numpy as np
 from ._exact import in_order
 from .campaign import OUTCOMES, Campaign, Column
 from .errors import EvalkitError, InputError, listing, quote
-from .records import _strict_json, canonical, write_whole
+from .records import _strict_json, canonical, csv_text, write_whole
 from .reweighting import Tally
 from .sources import _content, files_of, read_campaign
 from .sources.table import TALLY, Requests
 
 __all__ = ["campaign_csv", "regroup", "tabulate", "tabulate_tally", "tally_csv"]
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # the wide ones too: a spreadsheet may narrow them
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
@@ -90,6 +88,8 @@ def tabulate_tally(
         tallies = frame.tally(rows, columns=Requests.parse(columns), inventory=plan, bindings={k: v for k, v in given.items() if v})
     except EvalkitError as error:
         raise error.at(path) from None
+    except frame.BREAKS as error:
+        raise frame.unreadable(error).at(path) from None
     if grouping:
         tallies = regroup(tallies, grouping)
     _write(target, tally_csv(tallies))
@@ -205,11 +205,7 @@ def _formulas(ids: Sequence[str]) -> tuple[str, ...]:
 
 
 def _csv(columns: Mapping[str, Iterable[object]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return text.getvalue()
+    return csv_text([columns, *zip(*columns.values(), strict=True)])
 
 
 def _target(output: str | os.PathLike[str], inputs: Sequence[Path]) -> Path:

@@ -191,3 +191,35 @@ def test_huge_and_tiny_numbers_of_a_file_add_up_exactly(grid):
     texts = ["9000000000000000000", "9000000000000000000", "1e-40", "-9000000000000000000"]
     campaign = grid({"A": "TTTT"}, columns={"cost": lambda c, i, r: texts[r]})
     assert lowest("cost")(campaign.of("A")) == -(9 * 10**18 + Fraction(1, 10**40))
+
+
+def test_a_missing_cell_is_refused_even_where_its_cost_was_measured():
+    cost = Column(np.array([[1, 2]]), 1, np.ones((1, 2), bool))
+    with pytest.raises(CoverageError):
+        lowest("cost")(instances((1, 0, 1), (0, 0, 1), columns={"cost": cost}))
+
+
+def test_a_column_that_is_not_there_is_refused_with_those_that_are():
+    cost = Column(np.array([[1]]), 1, np.ones((1, 1), bool))
+    with pytest.raises(RuleError, match="expected one of cost;"):
+        lowest("price")(instances((1, 0, 1), columns={"cost": cost}))
+    with pytest.raises(RuleError, match="expected a campaign with that column;"):
+        lowest("price")(instances((1, 0, 1)))
+
+
+def test_a_value_that_counts_no_whole_cells_is_told_as_a_decimal_and_a_whole_one_as_it_is():
+    view = instances((1, 0, 1), (1, 0, 1), (1, 0, 1), (0, 1, 1))
+    assert counted(cell_mean, view, Fraction(1, 3)) == "0.333 cells"
+    assert counted(mean_score, view, Fraction(1, 2)) == "0.500 score points"
+    assert counted(mean_score, view, 2) == "2 score points"
+
+
+def test_instances_of_unequal_repetitions_weigh_the_same():
+    view = instances((1, 0, 1), (1, 1, 2), (1, 2, 3))
+    assert pass_hat(1)(view) == pass_at(1)(view) == Fraction(11, 18)
+
+
+@pytest.mark.parametrize("stated", ["", 5, None])
+def test_a_unit_that_is_no_word_is_refused(stated):
+    with pytest.raises(RuleError, match="no unit"):
+        unit_of(unit(stated)(lambda view: 1))

@@ -278,3 +278,74 @@ def test_counts_beyond_64_bits_stay_exact():
     tally = Tally.of("p", {f"g{k}": (n - 1, n) for k in range(20)})
     assert observed_rate(tally) == F(n - 1, n)
     assert sum(observed_mix(tally).values()) == 1
+
+
+# What only mutation testing missed
+
+
+def test_a_comparison_says_every_reason_in_this_order(before, after, reference):
+    assert compare(before, after, reference, ["routine"]).reasons == (
+        "at the reference mix the rate falls: 45.0% to 35.0%",
+        "the observed rate moves the other way than every group: the mix reversed it",
+        "outside the weights, every request of group routine passed: not met (720 of 900 requests, 900 assessed)",
+    )
+    assert compare(after, before, reference).reasons[0] == "at the reference mix the rate rises: 35.0% to 45.0%"
+    assert compare(before, before, reference).reasons == ("at the reference mix the rate stays: 45.0% to 45.0%",)
+
+
+def test_a_comparison_that_is_unavailable_is_so_for_both_periods(before, reference):
+    shown = compare(before, Tally.of("p", {"routine": (8, 10)}), reference)
+    assert shown.standardised == shown.equal == (None, None)
+    assert shown.decomposition is None
+    assert shown.reversal is None
+
+
+@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize("counts", [(), (1, 1)])
+def test_a_tally_has_one_count_of_each_kind_for_each_group(place, counts):
+    columns = [(1,), (1,), (1,)]
+    columns[place] = counts
+    with pytest.raises(MixError, match="one of each for the 1 groups"):
+        Tally("p", ("x",), *columns)
+    with pytest.raises(MixError, match="one of each for the 1 groups"):
+        Tally("p", ("x",), *([counts] * (place + 1)), *([(1,)] * (2 - place)))
+
+
+def test_a_tally_without_a_group_or_with_one_twice_is_told_so():
+    with pytest.raises(MixError, match="found no group;"):
+        Tally("p", (), (), (), ())
+    with pytest.raises(MixError, match="found groups x, x;"):
+        Tally("p", ("x", "x"), (1, 1), (1, 1), (1, 1))
+
+
+def test_the_account_of_a_count_is_no_part_of_it():
+    counts = ("p", ("x",), (1,), (2,), (2,))
+    assert Tally(*counts, notes=("said",)) == Tally(*counts)
+
+
+@pytest.mark.parametrize("policy", ["a", "rescale"])
+def test_no_policy_before_or_after_it_in_the_alphabet_is_offered(policy):
+    with pytest.raises(RecordError):
+        Reference("r", "g", {"x": F(1)}, "v", missing_group_policy=policy)
+
+
+def test_one_group_has_no_flip_mix():
+    one = Tally.of("p", {"x": (1, 2)})
+    with pytest.raises(MixError, match="1 groups"):
+        flip_mix(one, one)
+
+
+def test_a_reversal_needs_a_change_against_the_groups(before, after):
+    assert reverses(after, before)  # down, while every group rises
+    assert not reverses(Tally.of("p", {"x": (5, 10), "y": (5, 10)}), Tally.of("q", {"x": (4, 10), "y": (4, 10)}))
+    stays = Tally.of("p", {"x": (2, 4), "y": (4, 4)}), Tally.of("q", {"x": (1, 4), "y": (8, 8)})
+    assert observed_rate(stays[0]) == observed_rate(stays[1]) == F(3, 4)
+    assert not reverses(*stays)
+
+
+def test_a_refusal_names_twelve_groups_and_counts_the_others():
+    many = {f"g{n}": (1, 1) for n in range(14)}
+    with pytest.raises(MixError) as refused:
+        decompose(Tally.of("p", many), Tally.of("q", {**many, "h": (1, 1)}))
+    assert "g11 (1 of 1 assessed) and 2 more)" in str(refused.value)
+    assert "g11 (1 of 1 assessed) and 3 more;" in str(refused.value)

@@ -30,7 +30,8 @@ from evalkit import (
     read_campaign,
 )
 from evalkit import sources as dispatcher
-from evalkit.sources import files_of, inspect_ai, presets
+from evalkit.sources import files_of, inspect_ai, presets, table
+from evalkit.tabulate import campaign_csv, tabulate_tally
 
 ROOT = Path(__file__).resolve().parents[1]
 MADE = ROOT / "fixtures" / "sources"
@@ -671,6 +672,36 @@ def test_junk_anywhere_in_a_file_is_read_or_refused_and_never_a_traceback(tool: 
 
 
 # The real files
+
+
+# What fuzzing found: each ended in a traceback
+
+
+def test_an_archive_whose_directory_points_before_its_start_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.eval", "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("header.json", (MADE / "inspect/beta.json").read_text("utf-8"))
+    data = bytearray((tmp_path / "a.eval").read_bytes())
+    end = data.rindex(b"PK\5\6") + 16  # where the directory is said to begin
+    data[end : end + 4] = struct.pack("<I", struct.unpack("<I", data[end : end + 4])[0] + 5)
+    (tmp_path / "a.eval").write_bytes(data)
+    with pytest.raises(InputError, match=r"a zip that breaks|that cannot be unpacked"):
+        read_campaign(tmp_path / "a.eval", scorer="match")
+
+
+def test_half_a_character_in_a_label_or_a_message_is_shown_as_its_escape(tmp_path: Path) -> None:
+    whole = (MADE / "promptfoo/results.json").read_text("utf-8")
+    broken = whole.replace('"label": "beta"', '"label": "\\ud83d"').replace("the sandbox stopped", "\\ud83d")
+    (tmp_path / "half.json").write_text(broken, "utf-8")
+    campaign = read_campaign(tmp_path / "half.json")
+    assert campaign.candidates == ("\\ud83d", "alpha")
+    assert any("\\ud83d" in said for said in campaign.details.values())
+    assert table.campaign(campaign_csv(campaign).encode()).digest == campaign.digest
+
+
+def test_a_broken_parquet_of_requests_is_refused_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "requests.parquet").write_bytes(b"PAR1" + bytes(40))
+    with pytest.raises(InputError, match=r"requests\.parquet: found Parquet that cannot be read"):
+        tabulate_tally(str(tmp_path / "requests.parquet"), str(tmp_path / "counts.csv"))
 
 
 @real

@@ -11,10 +11,11 @@ import json
 import struct
 import zipfile
 import zlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ from ._rows import Facts, Format, Options, Row, Rows, choose, disagreement, has,
 _GRADES = {"C": Fraction(1), "P": Fraction(1, 2), "I": Fraction(0), "N": Fraction(0)}
 _LARGEST = 512 * 1024 * 1024  # bytes of one member, unpacked
 _LARGEST_SUM = 8 * 1024 * 1024 * 1024
+_SMALL = 64 * 1024 * 1024
+_FOLD = 1000  # times its own size that a larger file may unpack to; results stay well below it, and a bomb does not
 _ZSTANDARD = 93  # the zip method that Python before 3.14 does not unpack
 
 
@@ -38,6 +41,11 @@ class Archive(dict[str, Any]):
     def __init__(self, header: dict[str, Any], members: _Members) -> None:
         super().__init__(header)
         self.members = members
+
+
+def unpacks_to(size: int) -> int:
+    """How many bytes a packed file of this size may hold."""
+    return max(_SMALL, _FOLD * size)
 
 
 class _Members:
@@ -53,12 +61,16 @@ class _Members:
         infos = self.zip.infolist()
         self.infos = {info.filename: info for info in infos}
         if len(self.infos) != len(infos):
-            twice = next(name for name in self.infos if sum(info.filename == name for info in infos) > 1)
+            ((twice, _),) = Counter(info.filename for info in infos).most_common(1)
             raise InputError(
                 f"member {quote(twice)} twice", "each sample once", "convert the log again; the kit does not choose between two"
             )
-        if sum(info.file_size for info in infos) > _LARGEST_SUM:
-            raise InputError("members that unpack to gigabytes", "an .eval log", "check that this is the right file")
+        if sum(info.file_size for info in infos) > min(_LARGEST_SUM, unpacks_to(len(data))):
+            raise InputError("members that unpack to gigabytes, or to more than a thousand times the file's size", "an .eval log",
+                             "check that this is the right file")  # fmt: skip
+        places = sorted((info.header_offset, info.header_offset + 30 + info.compress_size) for info in infos)
+        if any(end > start for (_, end), (start, _) in pairwise(places)):
+            raise InputError("members that overlap", "each sample once", "was the file changed? copy it again")
 
     def load(self, member: str) -> Any:
         """The JSON of one member, unpacked up to a limit."""
@@ -84,6 +96,7 @@ class _Members:
             OSError,
             EOFError,
             struct.error,
+            ValueError,
         ) as error:
             raise InputError(
                 f"member {quote(member)} that cannot be unpacked ({error})", "deflate or Zstandard", "copy the file again"

@@ -107,11 +107,11 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]:
     finally:
         if server.poll() is None:
             os.killpg(server.pid, signal.SIGTERM)
-        server.wait(timeout=30)
+        server.wait(timeout=240)
 
 
 def _until_it_answers(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(240):
+    for _ in range(960):  # four minutes
         if server.poll() is not None:
             break
         try:

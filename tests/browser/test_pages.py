@@ -40,6 +40,14 @@ CONTRAST = """() => {
     const [a, b] = [light(getComputedStyle(node).color), light(behind(node))].sort((x, y) => y - x); return (a + 0.05) / (b + 0.05) }));
 }"""
 
+SPILT = """() => [...document.querySelectorAll('th, td')].filter(cell => cell.scrollWidth > cell.clientWidth + 1).map(cell => cell.textContent)"""
+BROKEN = """() => [...document.querySelectorAll('th, td')].flatMap(cell => {
+  const text = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), cut = [], range = document.createRange();
+  for (let node; node = text.nextNode();) for (const word of node.data.matchAll(/[\\w.%]+/g)) {
+    range.setStart(node, word.index); range.setEnd(node, word.index + word[0].length);
+    if (word[0].length <= 16 && new Set([...range.getClientRects()].map(box => Math.round(box.top))).size > 1) cut.push(cell.textContent) }
+  return cut })"""
+
 
 def table(path: Path, rows: Sequence[Sequence[object]]) -> Path:
     with path.open("w", newline="", encoding="utf-8") as stream:
@@ -110,6 +118,8 @@ def test_a_page_reads_in_every_window(chromium: Any, reports: dict[str, Path], n
     assert barriers(page) == []
     assert page.evaluate(CONTRAST) >= 4.5
     assert page.evaluate("document.documentElement.scrollWidth") <= width  # tables scroll, the page does not
+    assert page.evaluate(SPILT) == []  # and no text leaves its cell, nor is a short word broken
+    assert "hostile" in name or page.evaluate(BROKEN) == []
     verdict = page.locator(".verdict").bounding_box()
     assert verdict["y"] + verdict["height"] < height
     if name in ("release", "mix") and window == "desktop":
@@ -163,4 +173,6 @@ def test_a_page_prints_on_a4(chromium: Any, reports: dict[str, Path], name: str)
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     page.set_viewport_size({"width": 680, "height": 980})  # the width of A4 less its margins
     assert page.evaluate("[...document.querySelectorAll('.table')].every(box => box.scrollWidth <= box.clientWidth + 1)")
+    assert page.evaluate(SPILT) == []
+    assert "hostile" in name or page.evaluate(BROKEN) == []
     page.close()
