@@ -1,0 +1,3 @@
+"""Nothing here is a test."""
+
+collect_ignore_glob = ["*"]

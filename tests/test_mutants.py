@@ -1,0 +1,19 @@
+"""What only mutation testing missed and no one module owns; the rest stands with the module. See ``tests/mutants/``."""
+
+import dataclasses
+
+import pytest
+
+from evalkit import bounds, campaign, counterexample, decide, reweighting
+
+RESULTS = {
+    value
+    for module in (bounds, campaign, counterexample, decide, reweighting)
+    for value in vars(module).values()
+    if dataclasses.is_dataclass(value) and value.__module__ == module.__name__
+}
+
+
+@pytest.mark.parametrize("kind", sorted(RESULTS, key=lambda kind: kind.__qualname__))
+def test_nothing_that_was_read_or_decided_can_be_changed(kind):
+    assert kind.__dataclass_params__.frozen
