@@ -8,12 +8,16 @@ CAMPAIGN ?=
 INCUMBENT ?=
 RULE ?=
 ARGS ?=
+RUNS ?=
+KILLS ?= 200
+TARGETS ?=
+MODULES ?=
 ROWS ?=
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 unexport JPY_SESSION_NAME
 export IPYTHONDIR := $(CURDIR)/.venv/ipython
 
-.PHONY: report mix test lab outputs class docs test-long test-second-look test-engines test-browser bench bench-long clean
+.PHONY: report mix test lab outputs class docs test-long test-second-look test-engines test-browser test-faults fuzz mutants matrix bench bench-long clean
 
 report: $(READY)  ## the release report; CAMPAIGN=results.csv INCUMBENT=name ARGS="-p scorer match" for your own
 	$(VENV) -m evalkit report release $(if $(CAMPAIGN),-p campaign '$(CAMPAIGN)') $(if $(INCUMBENT),-p incumbent '$(INCUMBENT)') $(if $(RULE),-p rule '$(RULE)') $(ARGS) -o '$(OUT)'
@@ -57,12 +61,27 @@ test-browser: $(READY)  ## JupyterLab and the report pages in headless Chromium;
 	$(VENV) -m pip install --quiet --disable-pip-version-check --no-deps --requirement tests/browser/requirements.txt
 	$(VENV) -m pytest -o addopts= tests/browser tests/test_binder.py
 
+test-faults: $(READY)  ## the runner killed at random moments, without room, with a dead kernel; KILLS=20 for less
+	EVALKIT_KILLS=$(KILLS) $(VENV) -m pytest -o addopts= tests/faults
+
 bench: $(READY)  ## beside what one would use instead: docs/bench.md, its picture and the table in the README; ROWS="4 9" for some
 	$(VENV) -m pip install --quiet --disable-pip-version-check --no-deps --requirement tests/bench/requirements.txt
 	$(VENV) -m tests.bench $(ROWS)
 
 bench-long: $(READY)  ## the rows that take long: 10^8 rows, Spark and Dask, make test
 	$(MAKE) bench ROWS=--long
+
+fuzz: $(READY)  ## bytes and values that nobody wrote, into every reader, record and parameter; RUNS=20000 TARGETS="tables rule" for less
+	$(VENV) -m pip install --quiet --disable-pip-version-check --no-deps --requirement tests/fuzz/requirements.txt
+	$(VENV) tests/fuzz/run.py $(if $(RUNS),--runs $(RUNS)) $(TARGETS)
+
+mutants: $(READY)  ## one small change of the core at a time, and some test must fail; MODULES="reductions" for less
+	$(VENV) -m pip install --quiet --disable-pip-version-check --no-deps --requirement tests/mutants/requirements.txt
+	$(VENV) tests/mutants/run.py $(MODULES)
+
+matrix: $(READY)  ## every supported Python that is installed, with the oldest and the newest packages
+	$(VENV) -m pip install --quiet --disable-pip-version-check --no-deps --requirement tests/matrix/requirements.txt
+	$(VENV) -m nox
 
 $(READY): binder/requirements.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
