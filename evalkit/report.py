@@ -50,6 +50,17 @@ REMAINS = (".run-*", *(f".{name}.????????" for name in FILES))  # what a run tha
 _YAML = "tag:yaml.org,2002:"
 _LARGEST_YAML = 1_000_000  # bytes
 KINDS = ("release", "mix")
+# The kernel ends with its runner: its own watch waits for process 1 to adopt it, and on a desktop or under CI another may.
+_KERNEL = """c = get_config()
+c.IPKernelApp.log_level = 50
+import ctypes, os, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
+    try:
+        os.kill({runner}, 0)
+    except ProcessLookupError:
+        os._exit(1)
+"""
 
 
 @dataclass(frozen=True)
@@ -171,16 +182,16 @@ def run(kind: str, given: Sequence[tuple[str, str]], output: Path, *, parameter_
     for name, value in given:
         if name == "campaign" and os.path.isdir(value) and output.resolve().is_relative_to(Path(value).resolve()):  # noqa: PTH112 (a name may be too long for Path)
             raise InputError(f"the output folder {output} inside the campaign folder", "another place", "choose another folder for -o")
-    with _locked(output):
+    with _locked(output) as lock:
         _clear(output)
         parameters = _parameters(notebook, given, parameter_file)
         before = _inputs(parameters)
-        stamps = _stamps(before)
+        stamps = _stamps(parameters, before)
         started = datetime.now(UTC)
         with tempfile.TemporaryDirectory(prefix=".run-", dir=output, ignore_cleanup_errors=True) as scratch:
             executed = _execute(notebook, Path(scratch) / "report.ipynb", parameters)
         told, record = _carried(executed, DECISION_MIME)
-        if _inputs(parameters) != before or _stamps(before) != stamps:
+        if _inputs(parameters) != before or _stamps(parameters, before) != stamps:
             raise InputError("an input file that changed while it was read", "files that stand still", "run again when they are written")
         pages = {
             "report.ipynb": executed,
@@ -202,6 +213,8 @@ def run(kind: str, given: Sequence[tuple[str, str]], output: Path, *, parameter_
             "packages": {name: importlib.metadata.version(name) for name in ("numpy", "papermill", "nbconvert", "matplotlib")},
         }
         pages["provenance.json"] = json.dumps(provenance, indent=2, ensure_ascii=True) + "\n"
+        if not os.path.samestat(os.fstat(lock), os.stat(output / LOCK)):  # noqa: PTH116 (as samestat wants it)
+            raise InputError(f"another folder at {output} than the run began in", "one that stays in place", "run again")
         for name in FILES:
             if name in pages:
                 write_whole(output / name, pages[name])
@@ -293,7 +306,7 @@ def _differences(place: str, stored: Any, again: Any) -> list[str]:
 
 
 @contextlib.contextmanager
-def _locked(output: Path) -> Iterator[None]:
+def _locked(output: Path) -> Iterator[int]:
     """One run at a time in a folder that is ours: refuse another's files rather than replace them."""
     try:
         output.mkdir(parents=True, exist_ok=True)
@@ -318,7 +331,7 @@ def _locked(output: Path) -> Iterator[None]:
         except OSError:
             raise InputError(f"another run in {output}", "one run at a time", "wait for it, or choose another folder for -o") from None
         try:
-            yield
+            yield stream.fileno()
         except OSError as error:  # no room, a limit, a folder that went away
             raise InputError(
                 f"no way to finish the run in {output} ({plain(str(error))})", "room to write", "make room, or choose another folder for -o"
@@ -411,9 +424,12 @@ def _inputs(parameters: Mapping[str, str | int]) -> dict[str, dict[str, str]]:
     }
 
 
-def _stamps(inputs: Mapping[str, Mapping[str, str]]) -> list[tuple[int, ...]]:
-    """What the file system says of every input: one that changed and changed back has its digest again, and another time."""
-    stamps = [found for entry in inputs.values() for file in entry for found in (Path(file).stat(), Path(file).lstat())]
+def _stamps(parameters: Mapping[str, str | int], inputs: Mapping[str, Mapping[str, str]]) -> list[tuple[int, ...]]:
+    """What the file system says of every input: one that changed and changed back, or came and went, leaves another time."""
+    campaign = str(parameters.get("campaign", ""))
+    folders = [place for place, _, _ in os.walk(campaign) if not re.search(r"(^|[/\\])\.", place.removeprefix(campaign))]  # of a file, none
+    places = [Path(place) for place in (*(file for entry in inputs.values() for file in entry), *folders)]
+    stamps = [found for place in places for found in (place.stat(), place.lstat())]
     return [(stamp.st_ino, stamp.st_size, stamp.st_mtime_ns, stamp.st_ctime_ns) for stamp in stamps]
 
 
@@ -441,10 +457,11 @@ def _execute(notebook: Path, target: Path, parameters: Mapping[str, str | int]) 
     print(f"running {notebook.name}", file=sys.stderr)
     profile = target.parent / "ipython" / "profile_default"  # no start-up file of the user's, and no chatter of the kernel's
     profile.mkdir(parents=True)
-    (profile / "ipython_kernel_config.py").write_text("c = get_config()\nc.IPKernelApp.log_level = 50\n")
-    ours = {"IPYTHONDIR": str(profile.parent), "JUPYTER_RUNTIME_DIR": str(profile.parent)}  # a run leaves nothing elsewhere
-    before = {name: os.environ.get(name) for name in ours}
+    (profile / "ipython_kernel_config.py").write_text(_KERNEL.format(runner=os.getpid()))
+    ours = {name: str(profile.parent) for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "TMPDIR")}  # a run leaves nothing elsewhere
+    before, temporary = {name: os.environ.get(name) for name in ours}, tempfile.tempdir
     os.environ.update(ours)
+    tempfile.tempdir = ours["TMPDIR"]  # the kernel's connection file, its key in it
     threading.Thread(target=importlib.import_module, args=("nbconvert",), daemon=True).start()  # while the kernel works
     try:
         papermill.execute_notebook(
@@ -460,9 +477,10 @@ def _execute(notebook: Path, target: Path, parameters: Mapping[str, str | int]) 
         raise
     except RuntimeError as failure:  # a kernel that is gone
         raise InputError(
-            f"a run that broke off ({plain(str(failure))})", "a kernel that lives to the end", "is there memory enough? run it again"
+            f"a run that broke off ({plain(str(failure))})", "a kernel that lives to the end", "is there room enough, in memory and on the disk? run it again"
         ) from None
     finally:
+        tempfile.tempdir = temporary
         for name, value in before.items():
             del os.environ[name]
             if value is not None:

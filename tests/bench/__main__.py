@@ -7,6 +7,7 @@ from it, so that one row can be measured again alone. ``--small`` prints what it
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
 import os
 import platform
@@ -129,6 +130,7 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="small data, printed and not kept")
     given = parser.parse_args()
     wanted = set(given.rows) or ({*LONG} if given.long else {row for rows in ROWS for row in rows} - {*LONG})
+    compileall.compile_dir(ROOT / "evalkit", quiet=1)  # as an installation does, even where PYTHONDONTWRITEBYTECODE is set
     found: list[Line] = []
     for rows, run in ROWS.items():
         if wanted & {*rows}:
