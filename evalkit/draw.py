@@ -1095,16 +1095,17 @@ def _columns(page: _Page, period: _Period, shares: Mapping[str, Fraction], place
             page.boxes([(x, floor - h, w, h)], fill="white" if n % 2 else colour, edge=colour, width=1.4, hatch="///" if n % 2 else "")
         x += w
     page.line([left, left + wide], [floor, floor], _INK, 1.2)
-    slot = (wide + 60) / len(period.rates) if named else 20.0
+    most = (wide + 60) / len(period.rates) if named else 20.0
+    words = {g: [_fit(g, most - 18, _SMALL, bold=True), f"{_pct(rate)} pass", f"{_pct(shares[g])} share"] for g, rate in period.rates.items()}
+    slot = min(most, max(_width(word, _SMALL, bold=True) for three in words.values() for word in three) + 12) if named else most
     outer = 30 if named else 24
     for n, (group, x, mid) in enumerate(
         zip(period.rates, _spread(middles, slot, left - outer + slot / 2, left + wide + outer - slot / 2), middles, strict=True)
     ):
         page.line([mid, mid, x], [floor, floor + 5, floor + 14], _GREY, 0.9)
         if named:
-            page.text(x, floor + 24, _fit(group, slot - 18, _SMALL, bold=True), _SMALL, bold=True, align="center")
-            page.text(x, floor + 41, f"{_pct(period.rates[group])} pass", _SMALL, align="center")
-            page.text(x, floor + 58, f"{_pct(shares[group])} share", _SMALL, align="center")
+            for line, word in enumerate(words[group]):
+                page.text(x, floor + 24 + 17 * line, word, _SMALL, bold=not line, align="center")
         else:
             page.text(x, floor + 24, str(n + 1), _SMALL, bold=True, align="center")
 
