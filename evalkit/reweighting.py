@@ -72,7 +72,7 @@ class Tally:
             if len(counts[group]) not in (2, 3):
                 raise MixError(f"{quote(counts[group])} for group {quote(group)}", "(passed, assessed) or (passed, assessed, requested)",
                                "correct the counts")  # fmt: skip
-        full = [counts[group] if len(counts[group]) == 3 else (*counts[group], counts[group][-1]) for group in groups]
+        full = [(*counts[group], counts[group][1])[:3] for group in groups]
         passed, assessed, requested = (tuple(column) for column in zip(*full, strict=True)) if full else ((), (), ())
         return cls(period, groups, passed, assessed, requested, MappingProxyType(dict(bindings or {})))
 

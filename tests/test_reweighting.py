@@ -308,7 +308,7 @@ def test_a_tally_has_one_count_of_each_kind_for_each_group(place, counts):
     with pytest.raises(MixError, match="one of each for the 1 groups"):
         Tally("p", ("x",), *columns)
     with pytest.raises(MixError, match="one of each for the 1 groups"):
-        Tally("p", ("x",), *([counts] * (place + 1)), *([(1,)] * (2 - place)))
+        Tally("p", ("x",), *([(1,)] * (2 - place)), *([counts] * (place + 1)))
 
 
 def test_a_tally_without_a_group_or_with_one_twice_is_told_so():
