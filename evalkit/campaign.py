@@ -212,12 +212,20 @@ class Campaign:
         if self.codes.size:
             last = int(self.codes.max())
             counts[last] = len(self.repetitions)  # what no other code took
+            same = np.empty(self.codes.shape[1:], bool)
             for code in range(int(self.codes.min()), last):
                 for layer in self.codes:
-                    counts[code] += layer == code
+                    counts[code] += np.equal(layer, code, out=same).view(np.uint8)
                 counts[last] -= counts[code]
         counts.flags.writeable = False
         return counts
+
+    @cached_property
+    def _planned(self) -> Counts:
+        """Repetitions per instance, one array for the views of all candidates."""
+        planned = np.full(len(self.instances), len(self.repetitions), np.int64)
+        planned.flags.writeable = False
+        return planned
 
     def of(self, candidate: str, count_as_fail: Sequence[str] = ()) -> Instances:
         """One candidate's instances; the reasons in ``count_as_fail`` count as failed cells, because a rule says so."""
@@ -244,7 +252,7 @@ class Campaign:
             self.instances,
             passed,
             failed,
-            np.broadcast_to(np.int64(len(self.repetitions)), len(self.instances)),
+            self._planned,
             self.groups,
             {name: column(name, whole) for name, whole in self.columns.items()},
         )
