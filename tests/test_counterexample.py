@@ -26,7 +26,7 @@ from evalkit import (
     reverses,
     unit,
 )
-from evalkit.counterexample import Disagreement, NoDisagreement, smallest_disagreement, smallest_reversal
+from evalkit.counterexample import Disagreement, NoDisagreement, _parts, smallest_disagreement, smallest_reversal
 
 ORACLES = Path(__file__).resolve().parents[2] / "shared" / "oracles.json"
 
@@ -239,3 +239,85 @@ def reversals(total: int) -> int:
 def test_brute_force_finds_no_reversal_of_eight_requests_and_four_of_nine() -> None:
     assert [reversals(total) for total in range(4, 9)] == [0] * 5
     assert reversals(9) == 4
+
+
+@unit("instances")
+def even(instances: Instances) -> int:
+    return int((instances.passed % 2 == 0).sum())
+
+
+@unit("cells")
+def spread(instances: Instances) -> int:
+    return int(instances.passed.max() - instances.passed.min())
+
+
+@unit("cells")
+def minus(instances: Instances) -> int:
+    return -int(instances.passed.sum())
+
+
+@unit("cells")
+def worst(instances: Instances) -> int:
+    return int(instances.passed.min())
+
+
+@pytest.mark.parametrize("keys", list(itertools.permutations([fail_closed, cell_mean, at_least(1), even, spread, minus, worst], 2)))
+def test_any_two_keys_disagree_first_where_brute_force_says_so(keys: tuple) -> None:
+    key_a, key_b = ([key] for key in keys)
+    shapes = [(n, cells // n) for cells in range(1, 5) for n in range(1, cells + 1) if cells % n == 0]
+    expected = next(((n, r) for n, r in shapes if brute_force(key_a, key_b, n, r)), None)
+    found = smallest_disagreement(key_a, key_b, most_cells=4)
+    if expected is None:
+        assert isinstance(found, NoDisagreement)
+        return
+    assert isinstance(found, Disagreement)
+    assert found.campaign.codes.shape == (expected[1], 2, expected[0])
+    a, b = (found.campaign.of(name) for name in "AB")
+    assert rank_key(a, key_a) > rank_key(b, key_a)
+    assert rank_key(a, key_b) < rank_key(b, key_b)
+
+
+def test_one_cell_is_a_table_and_twelve_are_the_most_by_themselves() -> None:
+    found = smallest_disagreement([fail_closed], [cell_mean], most_cells=1)
+    assert isinstance(found, NoDisagreement)
+    assert found.ruled_out == 1
+    same = smallest_disagreement([cell_mean], [cell_mean])
+    assert isinstance(same, NoDisagreement)
+    assert same.most_cells == 12
+
+
+def test_a_key_that_one_shape_does_not_have_is_sought_on_the_next() -> None:
+    @unit("cells")
+    def of_two(instances: Instances) -> int:
+        if len(instances.ids) < 2:
+            raise RuleError("one instance", "two", "take two")
+        return -int(instances.passed.sum())
+
+    found = smallest_disagreement([cell_mean], [of_two])
+    assert isinstance(found, Disagreement)
+    assert found.campaign.codes.shape == (1, 2, 2)
+
+
+def test_every_part_is_positive_and_every_way_is_there() -> None:
+    assert sorted(_parts(5, 4)) == [(1, 1, 1, 2), (1, 1, 2, 1), (1, 2, 1, 1), (2, 1, 1, 1)]
+    assert list(_parts(3, 4)) == []
+
+
+@pytest.mark.parametrize(("module", "line"), [("Rules", "from Rules import own\n"), ("rules", "from rules import own\n"),
+                                              ("__main__", "from my_rules import own  # save the function there, under this name\n"),
+                                              (None, "from my_rules import own  # save the function there, under this name\n")])  # fmt: skip
+def test_the_test_imports_a_reduction_from_where_it_is_defined(module: str | None, line: str) -> None:
+    @unit("cells")
+    def own(instances: Instances) -> int:
+        return -int(instances.passed.sum())
+
+    own.__module__ = module  # type: ignore[assignment]
+    found = smallest_disagreement([cell_mean], [own])
+    assert isinstance(found, Disagreement)
+    assert line in found.pytest
+
+
+def test_the_smallest_reversal_is_this_one() -> None:
+    before, after = smallest_reversal()
+    assert (before.groups, before.passed, before.requested) == (("complex", "routine"), (1, 1), (3, 1))
+    assert (after.groups, after.passed, after.requested) == (("complex", "routine"), (0, 3), (1, 4))

@@ -24,8 +24,9 @@ from evalkit import (
     read_campaign,
     read_rule,
     review,
+    unit,
 )
-from evalkit.decide import KEEP, MET, NOT_EVALUATED, NOT_MET, PROMOTE, UNDECIDED, parse_picker, parse_sign_offs
+from evalkit.decide import KEEP, MET, NOT_EVALUATED, NOT_MET, PROMOTE, UNDECIDED, _exactly, parse_picker, parse_sign_offs, verdict_of
 from evalkit.records import bundled
 
 CLAUDE, MERGE, BASELINE = "TT TT TF FF FF FF", "TT TF FT TF FT FF", "FF FF FF FF FF TT"
@@ -503,3 +504,125 @@ def test_a_picker_is_a_list_of_names():
     for text in ("", ",", "fail_closed;cell_mean", "mean"):
         with pytest.raises(RuleError):
             parse_picker(text)
+
+
+# What a change of one sign or one word would do to the gate
+
+
+def named_reduction(value, what="instances"):
+    @unit(what)
+    def own(instances):
+        return value(instances)
+
+    return own
+
+
+@pytest.mark.parametrize("margin", [Fraction(-1), Fraction(-1, 2), Fraction(1), Fraction(3, 2)])
+def test_a_margin_outside_0_to_1_is_refused(rule, margin):
+    with pytest.raises(RuleError, match="margin"):
+        rule(margin=margin)
+
+
+@pytest.mark.parametrize("alpha", [Fraction(-1, 2), Fraction(0), Fraction(1, 2), Fraction(3, 4)])
+def test_an_alpha_outside_0_to_a_half_is_refused(rule, alpha):
+    with pytest.raises(RuleError, match="alpha"):
+        rule(alpha=alpha)
+
+
+def test_margins_and_alphas_inside_are_taken_and_alpha_is_a_twentieth_by_itself(rule):
+    assert [rule(margin=m).margin for m in (Fraction(0), Fraction(1, 10), Fraction(99, 100))] == [0, Fraction(1, 10), Fraction(99, 100)]
+    assert [rule(alpha=a).alpha for a in (Fraction(1, 100), Fraction(49, 100))] == [Fraction(1, 100), Fraction(49, 100)]
+    assert rule().alpha == Fraction(1, 20)
+
+
+@pytest.mark.parametrize("reduction", [cell_mean, mean_score, lowest("cost")], ids=["cells", "score points", "total cost"])
+def test_a_margin_belongs_to_a_rule_that_counts_instances(rule, reduction):
+    with pytest.raises(RuleError, match="a margin for"):
+        rule(reduction, margin=Fraction(1, 10))
+
+
+def test_a_reduction_of_ones_own_that_overlooks_a_missing_cell_ranks_nobody_who_lacks_one(grid, rule):
+    own = named_reduction(lambda instances: int(instances.passed.sum()), "cells")
+    decision = decide(grid({"A": "TT Tt", "B": "TF FF"}), rule(own, tie_breakers=()), incumbent="B")
+    assert (decision.winner, decision.verdict) == (("B",), UNDECIDED)
+    assert decision.reasons[-1] == "A is not ranked: 3 of 4 cells (1 timeout)"
+
+
+def test_a_complete_candidate_without_a_number_of_the_key_says_which(grid, rule):
+    costs = {"A": "1", "B": ""}
+    campaign = grid({"A": "TT TT", "B": "TT TT", "C": "FF FF"}, columns={"cost": lambda c, i, r: costs.get(c, "1")})
+    decision = decide(campaign, rule(tie_breakers=(lowest("cost"),)), incumbent="C")
+    assert decision.reasons[-1].startswith("B is not ranked: incomplete: 4 of 4 cells")
+
+
+def test_numbers_are_written_as_decimals_only_where_three_places_say_them_exactly():
+    shown = {Fraction(421, 10): "42.100", Fraction(42): "42", Fraction(1, 3): "1/3", Fraction(1, 2): "0.500", Fraction(1, 1000): "0.001"}
+    shown |= {Fraction(1, 999): "1/999", Fraction(1, 1001): "1/1001", Fraction(1, 2000): "1/2000", Fraction(420001, 10000): "420001/10000"}
+    assert {number: _exactly(number) for number in shown} == shown
+
+
+def test_a_gate_without_conditions_never_promotes():
+    assert verdict_of([], []) == UNDECIDED
+
+
+def test_who_lacks_cells_is_named_without_the_incumbent(grid, rule):
+    decision = decide(grid({"A": "TT Tt", "M": "TT tT", "Z": "Tt TT"}), rule(), incumbent="M")
+    told = numbers(decision, "a challenger is complete")
+    assert [f"{name} incomplete" in told for name in "AMZ"] == [True, False, True]
+
+
+def test_the_review_reads_the_first_reduction_of_a_picker(rule):
+    assert review(rule(), [fail_closed, cell_mean]).agree
+    assert review(rule(), [cell_mean, fail_closed]).note.startswith("The winner key counts cells, the release rule counts instances")
+    assert review(rule(cell_mean), [fail_closed]).note.startswith("The winner key counts instances, the release rule counts cells")
+    assert review(rule(), [at_least(1), cell_mean]).note.startswith("The winner key is at_least(1), the rule's is another")
+
+
+def test_an_incumbent_whose_name_follows_none_is_an_incumbent(grid, rule):
+    found = states(decide(grid({"A": "TT TT", "zeta": "TT FF"}), rule(), incumbent="zeta"))
+    assert found["the incumbent is complete"] == found["strictly above the incumbent"] == MET
+
+
+def test_the_comparison_shows_the_element_that_decided(grid, rule):
+    free = rule(tie_breakers_may_promote=True)
+    worse_first = decide(grid({"A": "TF TF TF", "B": "TT FF FF"}), free, incumbent="B")
+    assert numbers(worse_first, "strictly above") == "A 0 of 3 instances < B 1 of 3 instances"
+    better_first = decide(grid({"A": "TT FF FF", "B": "TF TF TF"}), free, incumbent="B")
+    assert numbers(better_first, "strictly above") == "A 1 of 3 instances > B 0 of 3 instances"
+    second = decide(grid({"A": "TT TF FF", "B": "TT FF FF"}), free, incumbent="B")
+    assert numbers(second, "strictly above") == "A 3 of 6 cells (0.500) > B 2 of 6 cells (0.333)"
+
+
+def test_the_best_challenger_is_shown_by_the_first_element_and_tied_ones_by_name(grid, rule):
+    alone = decide(grid({"A": "TT TT", "B": "FF FF"}), rule(), incumbent="B")
+    assert numbers(alone, "one challenger is best") == "A 2 of 2 instances"
+    tied = decide(grid({"A": "TT TT", "B": "FF FF", "C": "TT TT"}), rule(), incumbent="B")
+    assert numbers(tied, "one challenger is best") == "tied: A 2 of 2 instances; C 2 of 2 instances"
+    assert numbers(tied, "strictly above").startswith("A 2 of 2")
+
+
+def test_every_blocking_group_is_listed_while_nobody_is_best_alone(grid, rule):
+    campaign = grid({"A": "TT TT", "B": "FF FF", "C": "TT TT"}, groups="x y")
+    found = states(decide(campaign, rule(blocking_groups=("x", "y")), incumbent="B"))
+    assert found["every cell of group x passed"] == found["every cell of group y passed"] == NOT_EVALUATED
+
+
+def test_a_number_below_its_limit_is_within_it(grid, rule):
+    campaign = grid({"A": "TT TT", "B": "FF FF"}, columns={"cost": lambda c, i, r: 1})
+    found = [states(decide(campaign, rule(limits=(Limit("cost", "total", Fraction(most)),)), incumbent="B")) for most in (3, 4, 5)]
+    assert [each[f"total cost at most {most}"] for each, most in zip(found, (3, 4, 5), strict=True)] == [NOT_MET, MET, MET]
+
+
+def test_below_zero_is_not_above_zero(grid, rule):
+    own = named_reduction(lambda instances: -1 if instances.candidate == "A" else -2)
+    free = rule(own, tie_breakers=(cell_mean,), tie_breakers_may_promote=True)
+    decision = decide(grid({"A": "TT TT", "B": "FF FF"}), free, incumbent="B")
+    assert (states(decision)["above zero before any tie-breaker"], decision.verdict) == (NOT_MET, KEEP)
+
+
+def test_a_refusal_names_thirteen_candidates_and_counts_the_rest(grid, rule):
+    campaign = grid({f"c{n}": "T" for n in range(1, 15)})
+    for asked in ("", "nobody"):
+        with pytest.raises(InputError) as refused:
+            decide(campaign, rule(), incumbent=asked)
+        assert refused.value.expected.endswith("c12, c13 and 1 more")

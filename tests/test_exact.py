@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit import InputError
-from evalkit._exact import as_text, count, decimal, in_order, is_exact, measurement, natural, percent, points, rational
+from evalkit._exact import as_text, count, decimal, in_order, is_exact, measurement, natural, percent, percents, points, rational
 
 
 def short(value):
@@ -136,3 +136,47 @@ def test_the_short_ways_to_natural_order_end_where_the_long_one_does(names):
 )
 def test_names_that_end_in_one_number_are_in_natural_order(names):
     assert in_order(reversed(names)) == sorted(names, key=natural)
+
+
+ENDS = ["x", "x1", "x9", "x10", "x" + "1" + "0" * 18, "x" + "2" * 18, "x" + "3" * 19, "x" + "2" * 20, "1" + "0" * 18, "2" * 18]
+
+
+@given(
+    st.lists(st.sampled_from([*ENDS, "", "a", "aa", "a0", "a1b2", "a2b1", "a1b10", "5", "05", "a5"]), min_size=2, max_size=4, unique=True)
+)
+def test_the_short_ways_to_natural_order_are_natural_order(names):
+    assert in_order(names) == sorted(names, key=natural)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["x", "x1"],
+        ["a1b10", "a2b1"],
+        ["5", "a"],
+        ["a", "a0"],
+        ["a", "a1"],
+        ["x" + "1" + "0" * 18, "x" + "2" * 18],
+        ["x" + "2" * 20, "x" + "3" * 19],
+    ],
+)
+def test_an_end_comes_before_a_digit_and_a_digit_before_a_letter(names):
+    assert in_order(names) == in_order(names[::-1]) == names
+
+
+def test_a_measurement_may_be_as_large_as_a_binary_double_and_no_larger():
+    assert measurement("9e307") == 9 * Fraction(10) ** 307
+    with pytest.raises(InputError):
+        measurement("1e308")
+
+
+def test_a_number_of_five_thousand_digits_is_written_out():
+    assert as_text(10**5000) == "1" + "0" * 5000
+
+
+@pytest.mark.parametrize(("apart", "places"), [(3, 1), (4, 2), (20, 18), (21, 18), (30, 18)])
+def test_percentages_take_the_places_that_tell_them_apart_up_to_eighteen(apart, places):
+    low = Fraction(9, 20)
+    shown = percents(low, low + Fraction(1, 10**apart))
+    assert [len(text.partition(".")[2]) - 1 for text in shown] == [places, places]
+    assert (shown[0] != shown[1]) == (apart <= 20)

@@ -34,7 +34,9 @@ def rows(file: Path, value: Any, _options: Options) -> Rows:
     """One attempt of one candidate, or the entries of a leaderboard."""
     found: list[Row] = []
     notes: list[str] = []
-    for entry in _entries(value):
+    for place, entry in enumerate(_entries(value), 1):
+        if not isinstance(entry, dict):
+            raise InputError(quote(entry), "an object with per_instance_details", "check the file", row=place)
         if "per_instance_details" in entry:
             _leaderboard(entry, found, notes)
         else:
@@ -42,7 +44,7 @@ def rows(file: Path, value: Any, _options: Options) -> Rows:
     return Rows(Facts(version=text(value, "schema_version"), scorer="resolved", notes=tuple(notes)), found)
 
 
-def _entries(value: Any) -> list[dict[str, Any]]:
+def _entries(value: Any) -> list[Any]:
     if has(value, "leaderboards"):
         return [
             entry
