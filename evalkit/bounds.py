@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import itertools
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, NamedTuple, TypeVar
+from operator import add
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from . import reductions as built_in
 from ._exact import decimal
-from .campaign import CODE, FAIL, MISSING, PASS, Campaign, Counts, Instances
+from .campaign import CODE, FAIL, MISSING, PASS, Campaign, Instances
 from .decide import (
     KEEP,
     MET,
@@ -37,6 +39,9 @@ from .decide import (
 from .errors import CoverageError, listing, quote
 from .reductions import Reduction, cell_mean, lowest, mean_score, name_of
 from .reweighting import Reference, Tally, observed_rate, standardise
+
+if TYPE_CHECKING:
+    from .campaign import Counts
 
 __all__ = [
     "Bounds", "Decided", "KeyBounds", "MissingCell", "Promotable", "Unavailable", "change_bounds", "decide_by_bounds", "decided", "difference",
@@ -82,8 +87,8 @@ class Bounds:
         return low if low == high else None
 
     def __str__(self) -> str:
-        shown = [str(v) if Fraction(v).denominator == 1 else decimal(v) for v in (self.low, self.high)]
-        return f"{shown[0] if self.decided else ' to '.join(shown)} ({self.coverage})"
+        ends = dict.fromkeys((self.low, self.high))  # one where they are equal
+        return f"{' to '.join(decimal(v) if v % 1 else str(v) for v in ends)} ({self.coverage})"
 
 
 @dataclass(frozen=True)
@@ -263,7 +268,7 @@ def decided(campaign: Campaign, rule: ReleaseRule, *, incumbent: str) -> Decided
             certain = worst.verdict == PROMOTE and worst.challenger == (name,)
             needed = 0 if certain else _fewest_passes(campaign, measured, name, incumbent, views[name])
             promotable.append(Promotable(name, certain, int(_missing(views[name]).sum()), needed))
-    answer = Decided(winners, len(winners) == 1 or all(keys[n].low == keys[n].high for n in winners), tuple(promotable), {}, tuple(at_best))
+    answer = Decided(winners, len(winners) < 2 or all(keys[n].low == keys[n].high for n in winners), tuple(promotable), {}, tuple(at_best))
     if answer.decided:
         return answer
     span = len(rule.key) if rule.tie_breakers_may_promote else 1
@@ -323,7 +328,7 @@ def decide_by_bounds(
             seen = tuple(replace(c, numbers=f"{c.numbers}, with every missing cell filled for the worst case") for c in worst.conditions)
             reason = Condition(name, MET, f"missing cells of {certain} taken as fail, all others as pass: {gaps}")
             return replace(observed, winner=worst.winner, challenger=worst.challenger, verdict=PROMOTE, conditions=(reason, *seen))
-    if isinstance(answer, Decided) and not answer.promotable and set(answer.at_best) == {KEEP}:
+    if isinstance(answer, Decided) and not answer.promotable and UNDECIDED not in answer.at_best:
         reason = Condition(name, NOT_MET, f"no completion of the missing cells promotes a challenger: {gaps}")
         return replace(observed, verdict=KEEP, conditions=(*observed.conditions, reason))
     if observed.verdict == PROMOTE:  # the best of the complete ones, but not whatever the missing cells say
@@ -377,7 +382,7 @@ def _extremes(value: Callable[[Instances], _V], reductions: Sequence[Reduction],
             return Unavailable(f"{completions} completions, and {name_of(odd)} does not say that it is monotone")
         values = []
         for passes in itertools.product(*(range(int(n) + 1) for n in gaps[at])):
-            chosen = gaps * 0
+            chosen = np.zeros_like(gaps)
             chosen[at] = passes
             values.append(value(_with_passes(view, chosen)))
         return min(values), max(values)
@@ -410,7 +415,7 @@ def _fill(campaign: Campaign, rule: ReleaseRule, passing: Sequence[str]) -> Camp
     """Every cell that the rule calls missing filled: pass for the candidates in ``passing``, fail for the others."""
     gaps = np.isin(campaign.codes, _reasons(rule))
     fill = np.array([PASS if name in passing else FAIL for name in campaign.candidates], np.uint8)
-    return replace(campaign, codes=np.where(gaps, fill[None, :, None], campaign.codes))
+    return replace(campaign, codes=np.where(gaps, fill[:, None], campaign.codes))
 
 
 def _could_lead(keys: Mapping[str, KeyBounds]) -> tuple[str, ...]:
@@ -452,7 +457,7 @@ def _fewest_passes(campaign: Campaign, rule: ReleaseRule, name: str, incumbent: 
     if not all(map(additive, rule.key)) or int(gaps.sum()) > _MOST_SEARCHED:
         return None
     counted = [r for r in rule.key if counts_only(r)]
-    planned = int(view.planned[0])  # a grid plans the same for every instance
+    planned = len(campaign.repetitions)
     by_count = [[instance_value(r, passed, planned) for r in counted] for passed in range(planned + 1)]
     best: dict[int, tuple[tuple[int | Fraction, ...], tuple[int, ...]]] = {0: ((0,) * len(counted), ())}
     at = np.flatnonzero(gaps).tolist()
@@ -463,7 +468,7 @@ def _fewest_passes(campaign: Campaign, rule: ReleaseRule, name: str, incumbent: 
         for passes in range(up if must else 0, up + 1):
             worth = by_count[low + passes]
             for spent, (value, chosen) in best.items():
-                total = tuple(a + b for a, b in zip(value, worth, strict=True))
+                total = tuple(map(add, value, worth))
                 if spent + passes not in wider or wider[spent + passes][0] < total:
                     wider[spent + passes] = total, (*chosen, passes)
         best = wider
@@ -477,8 +482,5 @@ def _fewest_passes(campaign: Campaign, rule: ReleaseRule, name: str, incumbent: 
         decision = decide(replace(failed, codes=codes), rule, incumbent=incumbent)
         return decision.verdict == PROMOTE and decision.challenger == (name,)
 
-    few, many = min(best), max(best)  # more passes never hurt, so the fewest are found by halving
-    while few < many:
-        middle = (few + many) // 2
-        few, many = (few, middle) if promoted(best[middle][1]) else (middle + 1, many)
-    return few
+    # More passes never hurt, so the fewest are found by halving; all of them are enough.
+    return bisect_left(range(max(best)), True, min(best), key=lambda j: promoted(best[j][1]))

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ._exact import count, in_order
 from .errors import CoverageError, InputError, RuleError, listing, quote
@@ -32,8 +31,11 @@ _MOST_CELLS = 4_000_000_000
 
 _CHUNK = 2**17  # rows whose cells are numbered at a time: they fit a cache
 
-Counts = NDArray[np.int64]
-Index = NDArray[np.integer[Any]]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Counts = NDArray[np.int64]
+    Index = NDArray[np.integer[Any]]
 
 
 def outcome_code(word: str) -> int:
@@ -53,7 +55,7 @@ def outcome_code(word: str) -> int:
     return code
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Labels:
     """One name per row, held as distinct names and the index of each row's name."""
 
@@ -75,7 +77,7 @@ class Labels:
         return Labels(order, moved[self.index] if len(self.names) else self.index)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Column:
     """A measured number per cell (a score, a cost), exact: integers over one denominator, with a mask of those present."""
 
@@ -94,7 +96,7 @@ class Column:
         return Fraction(int(self.numerators[self.present].max()), self.denominator)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Instances:
     """One candidate's instances, as a reduction sees them.
 
