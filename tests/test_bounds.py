@@ -14,6 +14,7 @@ import pytest
 from evalkit import (
     Campaign,
     CoverageError,
+    InputError,
     Instances,
     Limit,
     MixError,
@@ -38,6 +39,7 @@ from evalkit import (
 from evalkit.bounds import (
     Bounds,
     Decided,
+    Promotable,
     Unavailable,
     change_bounds,
     decide_by_bounds,
@@ -91,6 +93,21 @@ def promoted(campaign: Campaign, rule: ReleaseRule, incumbent: str) -> str | Non
     return decision.challenger[0] if decision.verdict == PROMOTE else None
 
 
+@unit("instances")
+def exactly_one(instances: Instances) -> int:
+    """A reader's own reduction, which a second pass lowers."""
+    return int(np.count_nonzero(instances.passed == 1))
+
+
+@unit("instances")
+def once(instances: Instances) -> int:
+    """A reader's own reduction, which no pass lowers."""
+    return int(np.count_nonzero(instances.passed >= 1))
+
+
+once.monotone = True  # type: ignore[attr-defined]
+
+
 def test_two_of_ten_ungraded_and_six_passed_is_three_to_four_fifths_and_never_three_quarters_alone() -> None:
     view = instances_of([[1]] * 6 + [[0]] * 2 + [[None]] * 2)
     bounds = reduction_bounds(cell_mean, view)
@@ -134,10 +151,6 @@ def test_bounds_of_every_counting_reduction_are_reached_and_never_passed() -> No
 
 
 def test_a_readers_reduction_that_a_pass_can_lower_is_bounded_by_enumeration() -> None:
-    @unit("instances")
-    def exactly_one(instances: Instances) -> int:
-        return int(np.count_nonzero(instances.passed == 1))
-
     assert reduction_bounds(exactly_one, instances_of([[None, None], [1, 1]])) == Bounds(0, 1, "2 of 4 cells")
     answer = reduction_bounds(exactly_one, instances_of([[None, None]] * 20))
     assert isinstance(answer, Unavailable)
@@ -147,11 +160,6 @@ def test_a_readers_reduction_that_a_pass_can_lower_is_bounded_by_enumeration() -
 
 
 def test_a_readers_reduction_that_says_it_is_monotone_needs_two_fillings() -> None:
-    @unit("instances")
-    def once(instances: Instances) -> int:
-        return int(np.count_nonzero(instances.passed >= 1))
-
-    once.monotone = True  # type: ignore[attr-defined]
     assert reduction_bounds(once, instances_of([[None, None]] * 20)) == Bounds(0, 20, "0 of 40 cells")
     answer = decided(campaign_of({"A": ["T?"], "B": ["FF"]}), ReleaseRule("r", "o", "p", once), incumbent="B")
     assert isinstance(answer, Decided)
@@ -333,6 +341,7 @@ RULES = {
     "mean alone": ReleaseRule("r", "o", "p", cell_mean),
     "at least one, a floor": ReleaseRule("r", "o", "p", at_least(1), (pass_hat(2),), floor=2),
     "a blocking group": ReleaseRule("r", "o", "p", passing_cells, (fail_closed,), blocking_groups=("safe",)),
+    "one of two draws": ReleaseRule("r", "o", "p", pass_at(2), (cell_mean,)),
     "timeouts fail": ReleaseRule("r", "o", "p", fail_closed, (cell_mean,), count_as_fail=("timeout",)),
 }
 
@@ -407,3 +416,155 @@ def test_a_thousand_instances_with_sixty_missing_cells_answer_at_once() -> None:
     for p in answer.promotable:
         assert p.needed is not None
         assert 0 <= p.needed <= p.missing
+
+
+ALONE = ReleaseRule("r", "o", "p", fail_closed)
+
+
+def answer_to(grids: dict[str, list[str]], rule: ReleaseRule = ALONE, incumbent: str = "B") -> Decided:
+    answer = decided(campaign_of(grids), rule, incumbent=incumbent)
+    assert isinstance(answer, Decided)
+    return answer
+
+
+def costs(measured: list[list[list[bool]]]) -> Column:
+    """Every cost is 1, where it is measured: repetitions, of candidates, of instances."""
+    return Column(np.ones(np.shape(measured), np.int64), 1, np.array(measured))
+
+
+def test_bounds_print_whole_numbers_whole_and_one_number_where_both_are_equal() -> None:
+    assert str(Bounds(2, 3, "c")) == "2 to 3 (c)"
+    assert str(Bounds(Fraction(-1, 2), Fraction(3), "c")) == "-0.500 to 3 (c)"
+    assert str(Bounds(Fraction(1, 2), Fraction(2, 4), "c")) == "0.500 (c)"
+    assert str(Bounds(Fraction(2), 2, "c")) == "2 (c)"
+
+
+def test_a_challenger_that_could_be_promoted_says_what_of_its_own_it_takes() -> None:
+    assert str(Promotable("A", False, 2, 1)) == "A could be promoted: at least 1 of its 2 missing cells would have to pass"
+    assert str(Promotable("A", False, 2, 0)) == "A could be promoted with none of its 2 missing cells, if those of the others fail"
+    assert str(Promotable("A", False, 2, None)) == "A could be promoted"  # not searched
+    assert str(Promotable("A", False, 0, 0)) == "A could be promoted"  # it lacks none: the cells are another's
+
+
+def test_the_answer_names_the_cells_that_could_change_it_or_says_that_none_can() -> None:
+    assert str(answer_to({"A": ["TT", "T?"], "B": ["T?", "FF"]})) == (
+        "Winner not decided: A, B could come first. Verdict not decided: A could be promoted with none of its 1 missing cells, "
+        "if those of the others fail. Missing cells that could change it: A 1, B 1."
+    )
+    assert str(answer_to({"A": ["T?", "FF"], "B": ["TT", "TT"]})) == (
+        "Winner decided: B. Verdict decided: no completion of the missing cells promotes a challenger."
+    )
+
+
+def test_what_is_decided_refuses_an_incumbent_that_is_not_there() -> None:
+    with pytest.raises(InputError, match="incumbent 'nobody'"):
+        decided(campaign_of({"A": ["T?"], "B": ["FF"]}), ALONE, incumbent="nobody")
+
+
+def test_only_an_incumbent_that_can_still_draw_level_has_cells_that_matter() -> None:
+    grids = {"A": ["TT", "TT", "T?", "FF"], "B": ["T?", "FF", "FF", "FF"], "C": ["TT", "TT", "FF", "FF"]}
+    assert answer_to(grids).swing == {"A": 1}  # it may lead C alone; B comes to 1 at most
+    assert answer_to({**grids, "B": ["T?", "TT", "FF", "FF"]}).swing == {"A": 1, "B": 1}
+
+
+@pytest.mark.parametrize("incumbent", ["alpha", "zeta"])
+def test_the_name_of_the_incumbent_does_not_matter(incumbent: str) -> None:
+    assert answer_to({"m": ["TT"], incumbent: ["??"]}, incumbent=incumbent).swing == {incumbent: 2}
+
+
+@pytest.mark.parametrize(("challenger", "incumbent"), [("A", "B"), ("B", "A")])
+def test_a_cell_that_cannot_move_the_key_matters_where_a_condition_on_the_challenger_needs_it(challenger: str, incumbent: str) -> None:
+    grids = {challenger: ["T?", "Tt", "TT"], incumbent: ["T?", "TT", "??"]}
+    rule = ReleaseRule("r", "o", "p", at_least(1))
+    needed = {(challenger, "i1", "1"): "yes", (challenger, "i2", "1"): "no"}
+    needed |= {(incumbent, "i1", "1"): "no", (incumbent, "i3", "0"): "yes", (incumbent, "i3", "1"): "yes"}
+    measured = [[[True, True, True]] * 2, [[False, True, True]] * 2]
+    blocked = campaign_of(grids, groups=("safe", "other", "other")), replace(rule, blocking_groups=("safe",))
+    limited = campaign_of(grids, columns={"cost": costs(measured)}), replace(rule, limits=(Limit("cost", "total", Fraction(9)),))
+    for campaign, whole in (blocked, limited):
+        rows = rerun_rows(campaign, whole, incumbent=incumbent)
+        assert {(r.candidate, r.instance, r.repetition): r.could_change_verdict for r in rows} == needed
+        answer = decided(campaign, whole, incumbent=incumbent)
+        assert isinstance(answer, Decided)
+        assert answer.swing == {challenger: 1, incumbent: 2}
+
+
+def test_a_verdict_that_is_missing_moves_no_measured_tie_breaker() -> None:
+    column = costs([[[True, True]] * 2] * 2)
+    campaign = campaign_of({"A": ["T?", "F?"], "B": ["FF", "FF"]}, columns={"score": column, "cost": column})
+    rule = replace(ALONE, tie_breakers=(mean_score, lowest("cost")))
+    answer = decided(campaign, rule, incumbent="B")
+    assert isinstance(answer, Decided)
+    assert [(p.candidate, p.needed) for p in answer.promotable] == [("A", 1)]
+    assert [(r.instance, r.could_change_verdict) for r in rerun_rows(campaign, rule, incumbent="B")] == [("i1", "yes"), ("i2", "no")]
+
+
+def test_a_readers_reduction_is_tried_on_every_completion_and_on_no_other() -> None:
+    @unit("cells")
+    def minus_passes(instances: Instances) -> int:
+        return -int(instances.passed.sum())
+
+    assert reduction_bounds(minus_passes, instances_of([[1, None], [0, 1], [None, None]])) == Bounds(-5, -2, "3 of 6 cells")
+
+
+@pytest.mark.parametrize("module", ["__main__", "my_reductions"])  # a notebook's cell, and a file's
+def test_a_readers_reduction_is_never_taken_for_a_built_in_wherever_it_is_written(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exactly_one, "__module__", module)
+    assert reduction_bounds(exactly_one, instances_of([[None, None], [1, None]])) == Bounds(0, 2, "1 of 4 cells")
+    answer = decided(campaign_of({"A": ["T?"], "B": ["FF"]}), replace(ALONE, reduction=exactly_one), incumbent="B")
+    assert str(answer) == "unavailable: exactly_one does not say that it is monotone, so two fillings do not bound it"
+
+
+def test_twenty_thousand_completions_are_tried_and_one_more_is_too_many() -> None:
+    assert reduction_bounds(exactly_one, instances_of([[None] * 19_999])) == Bounds(0, 1, "0 of 19999 cells")
+    answer = reduction_bounds(exactly_one, instances_of([[None] * 20_000]))
+    assert str(answer) == "unavailable: 20001 completions, and exactly_one does not say that it is monotone"
+
+
+def test_a_readers_reduction_decides_where_no_cell_is_missing() -> None:
+    answer = answer_to({"A": ["TF"], "B": ["TT"]}, replace(ALONE, reduction=exactly_one))
+    assert (answer.promotes, answer.winners) == ("A", ("A",))
+
+
+def test_the_fewest_passes_are_searched_among_four_hundred_cells_and_for_built_ins() -> None:
+    half = ReleaseRule("r", "o", "p", at_least(200))
+    assert [(p.missing, p.needed) for p in answer_to({"A": ["?" * 400], "B": ["F" * 400]}, half).promotable] == [(400, 200)]
+    assert [(p.missing, p.needed) for p in answer_to({"A": ["?" * 401], "B": ["F" * 401]}, half).promotable] == [(401, None)]
+    own = answer_to({"A": ["??"], "B": ["FF"]}, replace(ALONE, reduction=once))
+    assert [(p.missing, p.needed) for p in own.promotable] == [(2, None)]
+
+
+@pytest.mark.parametrize("incumbent", ["A", "Z"])
+def test_the_worst_case_fails_the_challengers_missing_cells_and_passes_everybody_elses(incumbent: str) -> None:
+    campaign = campaign_of({"A": ["T?", "FF", "FF"], "M": ["TT", "TT", "T?"], "Z": ["FF", "T?", "FF"]})
+    decision = decide_by_bounds(campaign, replace(ALONE, coverage="decided"), incumbent=incumbent)
+    assert (decision.verdict, decision.challenger) == (PROMOTE, ("M",))
+    assert {c.name: c.numbers for c in decision.conditions}["strictly above the incumbent"] == (
+        f"M 2 of 3 instances > {incumbent} 1 of 3 instances, with every missing cell filled for the worst case"
+    )
+
+
+def test_a_decided_rule_that_cannot_tell_says_what_the_observed_cells_say() -> None:
+    campaign, rule = campaign_of({"A": ["T?", "T?"], "B": ["FF", "FF"]}), replace(ALONE, coverage="decided")
+    assert decide_by_bounds(campaign, rule, incumbent="B") == decide(campaign, rule, incumbent="B")
+
+
+def test_a_decided_rule_withholds_the_best_of_the_complete_and_names_the_missing_cells() -> None:
+    campaign = campaign_of({"A": ["TF"], "B": ["FF"], "C": ["??"]})
+    odd = "; unavailable: exactly_one does not say that it is monotone, so two fillings do not bound it"
+    for reduction, more in ((cell_mean, ""), (exactly_one, odd)):
+        rule = replace(ALONE, reduction=reduction, coverage="decided")
+        observed, decision = decide(campaign, rule, incumbent="B"), decide_by_bounds(campaign, rule, incumbent="B")
+        assert (observed.verdict, decision.verdict) == (PROMOTE, UNDECIDED)
+        assert decision.conditions[:-1] == observed.conditions
+        last = decision.conditions[-1]
+        assert (last.state, last.numbers) == ("not evaluated", f"C 0 of 2 cells (2 absent){more}")
+
+
+def test_a_tie_that_no_completion_breaks_is_undecided_and_does_not_keep_the_incumbent() -> None:
+    rule = replace(ALONE, coverage="decided")
+    tied = campaign_of({"A": ["TT", "FF"], "B": ["FF", "FF"], "C": ["TT", "?F"]})
+    assert decide_by_bounds(tied, rule, incumbent="B").verdict == UNDECIDED
+    # At A's best it ties with C; at C's best C stands alone, and fails the blocking group.
+    half = campaign_of({"A": ["T?", "FF"], "B": ["FF", "FF"], "C": ["FF", "TT"]}, groups=("safe", "other"))
+    assert decide_by_bounds(half, replace(rule, blocking_groups=("safe",)), incumbent="B").verdict == UNDECIDED
