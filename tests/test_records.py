@@ -13,6 +13,8 @@ from evalkit import (
     Reference,
     RuleError,
     Tally,
+    at_least,
+    cell_mean,
     compare,
     decide,
     read_campaign,
@@ -138,6 +140,26 @@ def test_an_alpha_of_zero_is_refused_and_not_the_default(written):
             read_rule(written({**RULE, "alpha": alpha}))
 
 
+def test_a_limit_says_its_ceiling_and_nothing_that_the_kit_does_not_know(written):
+    limit = {"column": "cost", "statistic": "total", "at_most": 0}
+    assert read_rule(written({**RULE, "limits": [limit]})).limits[0].at_most == 0
+    with pytest.raises(RecordError, match="no key 'at_most'; expected a limit with that key"):
+        read_rule(written({**RULE, "limits": [{"column": "cost", "statistic": "total"}]}))
+    with pytest.raises(RecordError, match="unknown key at_least; expected a limit with the keys column, statistic, at_most"):
+        read_rule(written({**RULE, "limits": [{**limit, "at_least": 1}]}))
+
+
+def test_a_number_of_18_digits_is_read_and_one_of_19_refused(written):
+    assert read_rule(written({**RULE, "floor": 10**18 - 1})).floor == 10**18 - 1
+    with pytest.raises(RecordError, match="the number '1000000000000000000'; expected a finite number of at most 18 digits"):
+        read_rule(written({**RULE, "floor": 10**18}))
+
+
+def test_a_list_is_refused_in_the_characters_that_the_file_has(written):
+    with pytest.raises(RecordError, match=r"""found \["né", "né"\] for key 'blocking_groups'"""):
+        read_rule(written({**RULE, "blocking_groups": ["né", "né"]}))
+
+
 def test_a_margin_outside_0_to_1_or_for_another_unit_is_refused(written):
     assert read_rule(written({**RULE, "margin": 0})).margin == 0
     for wrong in ({"margin": 1}, {"margin": "-1/10"}, {"margin": "1/10", "reduction": "cell_mean"}):
@@ -200,6 +222,20 @@ def test_a_path_that_cannot_be_read_is_refused(path):
             read(path)
 
 
+def test_a_record_that_cannot_be_read_says_why(tmp_path):
+    for path, why in ((tmp_path / "no.json", "No such file or directory"), (os.devnull, "a pipe or a device")):
+        with pytest.raises(RecordError, match=rf"no readable file \({why}\); expected a JSON record; check the path"):
+            read_rule(path)
+    with pytest.raises(RecordError, match="no bundled file 'nothing'"):
+        bundled("nothing")
+
+
+def test_a_record_of_a_megabyte_is_read_and_one_byte_more_refused(written):
+    assert read_rule(written(json.dumps(RULE).ljust(1_000_000))).rule_id == "r1"
+    with pytest.raises(RecordError, match="more than a megabyte"):
+        read_rule(written(json.dumps(RULE).ljust(1_000_001)))
+
+
 def test_a_byte_order_mark_at_the_start_of_a_record_is_harmless(written):
     assert digest_of(read_rule(written(b"\xef\xbb\xbf" + json.dumps(FULL).encode()))) == digest_of(read_rule(written(FULL)))
 
@@ -223,6 +259,18 @@ def test_a_reference_written_is_the_reference_read(written):
     assert read_reference(written(reference_text(made))) == made
 
 
+def test_records_are_written_for_a_diff_an_indented_line_per_key():
+    made = Reference("né", "rule", {"x": Fraction(1)}, "v")
+    assert reference_text(made).startswith('{\n  "reference_id": "né",\n  "grouping_rule": "rule",\n  "weights": {\n    "x": "1"\n  },\n')
+    assert canonical({"b": ["é"], "a": 1}) == '{\n  "a": 1,\n  "b": [\n    "\\u00e9"\n  ]\n}\n'
+
+
+def test_a_number_that_json_does_not_have_reaches_no_record():
+    for number in (float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            canonical({"mean": number})
+
+
 def test_a_decision_record_has_the_same_bytes_whatever_the_order_of_the_rows(tmp_path):
     text = bundled("fixtures/claude_merge.csv").read_text().splitlines()
     other = tmp_path / "shuffled.csv"
@@ -237,6 +285,20 @@ def test_a_decision_record_has_the_same_bytes_whatever_the_order_of_the_rows(tmp
     assert record["candidates"]["CLAUDE"]["key"] == ["2", "5/12"]
     assert record["campaign"]["digest"] == read_campaign().digest
     assert record["rule"]["digest"] == digest_of(read_rule())
+
+
+def test_a_decision_record_names_the_pickers_key_and_not_the_rules():
+    campaign, rule = read_campaign(), read_rule()
+    decision = decide(campaign, rule, incumbent="BASELINE", picker=(at_least(1), cell_mean))
+    picker = decision_record(campaign, rule, decision)["picker"]
+    assert picker == {"key": "at_least(1), then cell_mean", "picked": ["MERGE"], "same_unit_as_rule": False}
+
+
+def test_a_cell_that_a_rule_counts_as_fail_was_not_observed(grid, rule):
+    campaign, lenient = grid({"A": "Tt TT", "B": "TT Ft"}), rule(count_as_fail=("timeout",))
+    cells = decision_record(campaign, lenient, decide(campaign, lenient, incumbent="B"))["candidates"]["A"]
+    assert (cells["planned"], cells["observed"], cells["missing"], cells["counted_as_fail"]) == (4, 3, {}, {"timeout": 1})
+    assert (cells["passed"], cells["failed"]) == (3, 1)
 
 
 def test_a_decision_record_holds_no_float_and_no_time():
@@ -285,3 +347,22 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
         write_whole(path, "new")
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["decision.json"]
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name_and_everybody_may_read_it(tmp_path, monkeypatch):
+    path, sizes = tmp_path / "decision.json", []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: sizes.append((os.fstat(descriptor).st_size, path.exists())))
+    write_whole(path, "né")
+    assert sizes == [(3, False)]
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_a_failed_write_tells_its_own_reason_though_the_temporary_file_is_gone(tmp_path, monkeypatch):
+    def fail(descriptor):
+        next(tmp_path.iterdir()).unlink()
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_whole(tmp_path / "decision.json", "new")
+    assert not list(tmp_path.iterdir())
