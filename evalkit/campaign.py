@@ -87,9 +87,8 @@ class Column:
 
     def total(self) -> Fraction:
         """The sum over the cells that have a number."""
-        values = self.numerators[self.present]
         # Python's integers cannot overflow; int64 is kept to where a sum cannot either (see _column).
-        return Fraction(int(values.sum()) if values.dtype != object else sum(values.tolist()), self.denominator)
+        return Fraction(int(self.numerators[self.present].sum()), self.denominator)
 
     def largest(self) -> Fraction:
         """The largest number."""
@@ -115,7 +114,7 @@ class Instances:
     @cached_property
     def complete(self) -> bool:
         """Every planned cell has a verdict, and every instance plans at least one."""
-        return bool(len(self.ids) and (self.passed + self.failed == self.planned).all() and self.planned.min() > 0)
+        return bool(len(self.ids) and (self.passed + self.failed == self.planned).all() and self.planned.all())
 
     @cached_property
     def cells(self) -> int:
@@ -136,7 +135,7 @@ def from_histogram(candidate: str, histogram: Sequence[int]) -> Instances:
     """
     times = [count(n) for n in histogram]
     repetitions = len(times) - 1
-    if repetitions < 1 or not 0 < sum(times) * repetitions <= _MOST_CELLS:
+    if not 0 < sum(times) * repetitions <= _MOST_CELLS:
         raise InputError(
             f"a histogram of {len(times)} entries and {sum(times)} instances",
             "one entry for each of 0 to R passed repetitions, R at least 1, and at least one instance",
@@ -422,8 +421,9 @@ def assemble(
                 row=rows([there, here]),
                 column=column,
             )
-        if declared is None and inventory is not None and (first == n).any():
-            gap = listing([instances.names[i] for i in np.flatnonzero(first == n)])
+        absent = first == n
+        if declared is None and inventory is not None and absent.any():
+            gap = listing([instances.names[i] for i in np.flatnonzero(absent)])
             raise InputError(
                 f"no {column} for {gap}",
                 f"a {column} for every declared instance",
@@ -433,7 +433,7 @@ def assemble(
         found = tuple(labels.names[labels.index[row]] if row < n else "" for row in first.tolist())
         if declared is not None:
             wanted = _reorder(inventory, declared, instances.names) or ()
-            odd = [i for i, (have, want) in enumerate(zip(found, wanted, strict=True)) if have != want and first[i] < n]
+            odd = [i for i, (have, want) in enumerate(zip(found, wanted, strict=True)) if have != want and not absent[i]]
             if odd:
                 raise InputError(
                     f"{column} {quote(found[odd[0]])} for instance {quote(instances.names[odd[0]])}",
@@ -487,8 +487,8 @@ def _double(
     """Name the first cell that has two rows."""
     order = np.argsort(cell, kind="stable")
     same = np.flatnonzero(np.diff(cell[order]) == 0)
-    twice = np.flatnonzero(cell == cell[order[same[0]]])
-    first = twice[0]
+    first = order[same[0]]
+    twice = np.flatnonzero(cell == cell[first])
     return InputError(
         f"{len(twice)} rows for the cell ({quote(candidates.names[candidates.index[first]])}, "
         f"{quote(instances.names[instances.index[first]])}, repetition {quote(repetitions.names[repetitions.index[first]])})"
@@ -512,8 +512,7 @@ def _refuse_undeclared(inventory: Inventory, instances: Labels, rows: Callable[[
     if strange.any():
         at = np.flatnonzero(strange[instances.index])
         raise InputError(
-            "instances outside the declared inventory: "
-            + listing(in_order(name for name, odd in zip(instances.names, strange, strict=True) if odd)),
+            "instances outside the declared inventory: " + listing(in_order(instances.names[i] for i in np.flatnonzero(strange))),
             "only declared instances: " + listing(in_order(known)),
             "correct the ids, or declare them in the inventory",
             row=rows(at),
@@ -541,11 +540,11 @@ def _refuse_unlike_repetitions(
                 row=rows(np.flatnonzero(unlike)),
                 column="repetition",
             )
-    # with more rows than candidates x repetitions, two instances share one
+    # with more rows than candidates x repetitions, two instances share one; a streamed frame gives two rows for each repetition
     few = len(repetitions.index) <= max(runs.size, 2 * len(repetitions.names))
-    if few and len(repetitions.names) > 1 and len(instances.names) > 1:
+    if few and min(len(repetitions.names), len(instances.names)) > 1:
         low = np.full(len(repetitions.names), len(instances.names), np.int64)
-        high = np.full(len(repetitions.names), -1, np.int64)
+        high = np.zeros_like(low)
         np.minimum.at(low, repetitions.index, instances.index)
         np.maximum.at(high, repetitions.index, instances.index)
         if np.array_equal(low, high):
@@ -561,7 +560,7 @@ def _column(values: Sequence[Fraction | None], cell: Index, shape: tuple[int, in
     """Integers over the least common denominator; int64 only where no sum of them can overflow."""
     denominator = math.lcm(*{value.denominator for value in values if value is not None})
     scaled = [0 if value is None else value.numerator * (denominator // value.denominator) for value in values]
-    small = max(map(abs, scaled), default=0) * max(1, len(scaled)) < 2**62
+    small = max(map(abs, scaled)) * len(scaled) <= np.iinfo(np.int64).max
     numerators: NDArray[np.int64] | NDArray[np.object_] = (
         np.zeros(math.prod(shape), np.int64) if small else np.zeros(math.prod(shape), object)
     )
