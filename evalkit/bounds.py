@@ -325,7 +325,7 @@ def decide_by_bounds(
         others = [c for c in grid.candidates if c != certain]
         worst = decide(_fill(grid, rule, others), rule, incumbent=incumbent, picker=picker, sign_offs=sign_offs)
         if worst.verdict == PROMOTE:  # signed off too
-            seen = tuple(replace(c, numbers=f"{c.numbers}, with every missing cell filled for the worst case") for c in worst.conditions)
+            seen = tuple(c._replace(numbers=f"{c.numbers}, with every missing cell filled for the worst case") for c in worst.conditions)
             reason = Condition(name, MET, f"missing cells of {certain} taken as fail, all others as pass: {gaps}")
             return replace(observed, winner=worst.winner, challenger=worst.challenger, verdict=PROMOTE, conditions=(reason, *seen))
     if isinstance(answer, Decided) and not answer.promotable and UNDECIDED not in answer.at_best:

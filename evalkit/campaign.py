@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -146,8 +146,7 @@ def from_histogram(candidate: str, histogram: Sequence[int]) -> Instances:
     return Instances(candidate, ids, passed, repetitions - passed, np.full(len(passed), repetitions, np.int64))
 
 
-@dataclass(frozen=True)
-class Coverage:
+class Coverage(NamedTuple):
     """Observed of planned cells of one candidate, with the reason of each that is missing.
 
     >>> str(Coverage("A", 12, 11, {"timeout": 1}, {}))
@@ -333,8 +332,7 @@ class Campaign:
         return sha.hexdigest()
 
 
-@dataclass(frozen=True)
-class Inventory:
+class Inventory(NamedTuple):
     """The declared instances, each once, with their group and cluster where the campaign has them."""
 
     instances: tuple[str, ...]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -96,8 +96,7 @@ class ReleaseRule:
         return (self.reduction, *self.tie_breakers)
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """A candidate's place in a ranking; equal keys share a place."""
 
     place: int
@@ -105,8 +104,7 @@ class Place:
     key: RankKey
 
 
-@dataclass(frozen=True)
-class Standing:
+class Standing(NamedTuple):
     """One candidate as the report shows it: coverage, counts, and, where complete, its key under the rule."""
 
     coverage: Coverage
@@ -124,8 +122,7 @@ class Standing:
         return self.coverage.candidate
 
 
-@dataclass(frozen=True)
-class Condition:
+class Condition(NamedTuple):
     """One condition of the gate, with the numbers that decided it."""
 
     name: str
@@ -133,8 +130,7 @@ class Condition:
     numbers: str
 
 
-@dataclass(frozen=True)
-class Review:
+class Review(NamedTuple):
     """Winner key, release rule, reported summary: (role, what, unit) each, and the word on whether the first two agree."""
 
     rows: tuple[tuple[str, str, str], ...]

@@ -477,17 +477,32 @@ def selection_stability(
         return Stability(wins, 1 - sum(wins.values(), Fraction(0)), len(draws), None, None, note)
     rng = np.random.default_rng(seed)
     counts = np.zeros(len(names), np.int64)
+    # Many patterns may be few in the first element of the key. Those are drawn first, and only a resample that they leave tied
+    # is drawn out, each into its instances; a resample costs n numbers then, and a binomial per pattern before.
+    kinds: dict[tuple[Any, ...], list[int]] = {}
     few = len(times) * 10 < n
-    if not few:  # drawing a binomial per pattern costs more than drawing the instances
-        values = drawn_units.astype(values.dtype)
+    if not few:
+        for i, row in enumerate(drawn_units[:, : len(names)].tolist()):
+            kinds.setdefault(tuple(row), []).append(i)
+        if len(kinds) * 10 >= n:
+            kinds = {(0,) * len(names): list(range(n))}
+        heads, member, values = np.array(list(kinds), values.dtype), np.concatenate(list(kinds.values())), drawn_units.astype(values.dtype)
+        times = [len(of_kind) for of_kind in kinds.values()]
+    sizes = np.array(times)
     left = resamples
     while left:
         size = min(left, max(1, _CHUNK // n))
+        drawn = rng.multinomial(n, sizes / n, size)
         if few:
-            drawn = rng.multinomial(n, np.array(times) / n, size)
+            first, sole = _first(drawn.astype(values.dtype) @ values, shape)
         else:
-            drawn = np.stack([np.bincount(row, minlength=n) for row in rng.integers(0, n, (size, n))])
-        first, sole = _first(drawn.astype(values.dtype) @ values, shape)
+            first, sole = _first(drawn.astype(values.dtype) @ heads, (1, len(names)))
+            tied, starts = np.flatnonzero(~sole), np.cumsum(sizes) - sizes
+            inside = np.zeros((len(tied), n), values.dtype)
+            for row, times_of in zip(inside, drawn[tied], strict=True):
+                picked = rng.integers(0, np.repeat(sizes, times_of) if len(sizes) > 1 else n, n) + np.repeat(starts, times_of)
+                row[:] = np.bincount(member[picked], minlength=n)
+            first[tied], sole[tied] = _first(inside @ values, shape)
         counts += np.bincount(first[sole], minlength=len(names))
         left -= size
     wins = {name: Fraction(int(k), resamples) for name, k in zip(names, counts, strict=True)}

@@ -545,6 +545,26 @@ def test_many_patterns_and_few_patterns_are_drawn_alike() -> None:
     assert float(s.wins["A"]) == pytest.approx((totals > 0).mean(), abs=0.04)
 
 
+def test_what_the_first_element_leaves_tied_is_drawn_out_into_instances() -> None:
+    rows = np.random.default_rng(11).integers(0, 3, (2, 60))
+    s = selection_stability(campaign_of({"A": rows[0].tolist(), "B": rows[1].tolist()}), [fail_closed, cell_mean], resamples=20_000)
+    assert isinstance(s, Stability)
+    assert s.note == "60 instances, 9 patterns"  # 4 of them in instances held: under a tenth of 60, where 9 are not
+    chance = {(0, 0): 1.0}  # second route: the exact distribution of A minus B, in instances held and in passes, draw by draw
+    steps = Counter(zip(((rows[0] == 2).astype(int) - (rows[1] == 2)).tolist(), (rows[0] - rows[1]).tolist(), strict=True))
+    for _ in range(60):
+        further: Counter[tuple[int, int]] = Counter()
+        for (held, passed), p in chance.items():
+            for (more, higher), times in steps.items():
+                further[held + more, passed + higher] += p * times / 60
+        chance = dict(further)
+    expected = {"A": sum(p for key, p in chance.items() if key > (0, 0)), "B": sum(p for key, p in chance.items() if key < (0, 0))}
+    assert sum(p for (held, _), p in chance.items() if held == 0) > 0.05  # enough of them hang on the second element
+    assert s.error is not None
+    for name, share in expected.items():
+        assert float(s.wins[name]) == pytest.approx(share, abs=5 * s.error)
+
+
 def test_stability_resamples_clusters_whole() -> None:
     campaign = campaign_of({"A": [2, 2, 0, 0], "B": [0, 0, 1, 1]}, clusters=("x", "x", "y", "y"))
     s = selection_stability(campaign, [fail_closed])
