@@ -500,8 +500,11 @@ def selection_stability(
             tied, starts = np.flatnonzero(~sole), np.cumsum(sizes) - sizes
             inside = np.zeros((len(tied), n), values.dtype)
             for row, times_of in zip(inside, drawn[tied], strict=True):
-                picked = rng.integers(0, np.repeat(sizes, times_of) if len(sizes) > 1 else n, n) + np.repeat(starts, times_of)
-                row[:] = np.bincount(member[picked], minlength=n)
+                if len(sizes) > 1:
+                    picked = member[rng.integers(0, np.repeat(sizes, times_of)) + np.repeat(starts, times_of)]
+                else:
+                    picked = rng.integers(0, n, n)
+                row[:] = np.bincount(picked, minlength=n)
             first[tied], sole[tied] = _first(inside @ values, shape)
         counts += np.bincount(first[sole], minlength=len(names))
         left -= size
