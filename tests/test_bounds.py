@@ -19,6 +19,7 @@ from evalkit import (
     Limit,
     MixError,
     ReleaseRule,
+    RuleError,
     Tally,
     at_least,
     cell_mean,
@@ -456,9 +457,14 @@ def test_the_answer_names_the_cells_that_could_change_it_or_says_that_none_can()
     )
 
 
-def test_what_is_decided_refuses_an_incumbent_that_is_not_there() -> None:
+def test_what_is_decided_refuses_whom_and_what_it_cannot_compare() -> None:
+    campaign = campaign_of({"A": ["T?"], "B": ["FF"]})
     with pytest.raises(InputError, match="incumbent 'nobody'"):
-        decided(campaign_of({"A": ["T?"], "B": ["FF"]}), ALONE, incumbent="nobody")
+        decided(campaign, ALONE, incumbent="nobody")
+    with pytest.raises(InputError, match="only the incumbent"):
+        decided(campaign_of({"B": ["F?"]}), ALONE, incumbent="B")
+    with pytest.raises(RuleError, match="no numeric column 'cost'"):
+        decided(campaign, replace(ALONE, limits=(Limit("cost", "total", Fraction(5)),)), incumbent="B")
 
 
 def test_only_an_incumbent_that_can_still_draw_level_has_cells_that_matter() -> None:
