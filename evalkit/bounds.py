@@ -13,7 +13,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -456,31 +455,43 @@ def _fewest_passes(campaign: Campaign, rule: ReleaseRule, name: str, incumbent: 
     gaps = _missing(view)
     if not all(map(additive, rule.key)) or int(gaps.sum()) > _MOST_SEARCHED:
         return None
-    counted = [r for r in rule.key if counts_only(r)]
-    planned = len(campaign.repetitions)
-    by_count = [[instance_value(r, passed, planned) for r in counted] for passed in range(planned + 1)]
-    best: dict[int, tuple[tuple[int | Fraction, ...], tuple[int, ...]]] = {0: ((0,) * len(counted), ())}
+    worth = _worth([r for r in rule.key if counts_only(r)], len(campaign.repetitions), len(gaps))
+    best: dict[int, tuple[int, tuple[Any, ...]]] = {0: (0, ())}  # passes spent: the key's worth, (passes of this instance, of those before)
     at = np.flatnonzero(gaps).tolist()
     for i in at:
         low, up = int(view.passed[i]), int(gaps[i])
         must = view.groups is not None and view.groups[i] in rule.blocking_groups
-        wider: dict[int, tuple[tuple[int | Fraction, ...], tuple[int, ...]]] = {}
+        wider: dict[int, tuple[int, tuple[Any, ...]]] = {}
         for passes in range(up if must else 0, up + 1):
-            worth = by_count[low + passes]
+            more = worth[low + passes]
             for spent, (value, chosen) in best.items():
-                total = tuple(map(add, value, worth))
-                if spent + passes not in wider or wider[spent + passes][0] < total:
-                    wider[spent + passes] = total, (*chosen, passes)
+                if spent + passes not in wider or wider[spent + passes][0] < value + more:
+                    wider[spent + passes] = value + more, (passes, chosen)
         best = wider
     failed = _fill(campaign, rule, [])
     c = campaign.candidates.index(name)
 
-    def promoted(chosen: tuple[int, ...]) -> bool:
+    missing = np.isin(campaign.codes[:, c], _reasons(rule))
+
+    def promoted(chosen: tuple[Any, ...]) -> bool:
         codes = failed.codes.copy()
-        for i, passes in zip(at, chosen, strict=True):
-            codes[np.flatnonzero(np.isin(campaign.codes[:, c, i], _reasons(rule)))[:passes], c, i] = PASS
+        for i in reversed(at):
+            passes, chosen = chosen
+            codes[np.flatnonzero(missing[:, i])[:passes], c, i] = PASS
         decision = decide(replace(failed, codes=codes), rule, incumbent=incumbent)
         return decision.verdict == PROMOTE and decision.challenger == (name,)
 
     # More passes never hurt, so the fewest are found by halving; all of them are enough.
     return bisect_left(range(max(best)), True, min(best), key=lambda j: promoted(best[j][1]))
+
+
+def _worth(counted: Sequence[Reduction], planned: int, instances: int) -> list[int]:
+    """What an instance with so many passes adds to a key, as one whole number that keeps the key's order, left to right."""
+    by_count = [[Fraction(instance_value(r, passed, planned)) for passed in range(planned + 1)] for r in counted]
+    scale = math.lcm(*(value.denominator for values in by_count for value in values))
+    worth = [0] * (planned + 1)
+    for values in by_count:
+        whole = [int(value * scale) for value in values]
+        base = instances * max(map(abs, whole)) * 2 + 1  # no sum over instances of what comes later is as much
+        worth = [before * base + now for before, now in zip(worth, whole, strict=True)]
+    return worth
