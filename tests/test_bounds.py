@@ -440,6 +440,13 @@ def test_bounds_print_whole_numbers_whole_and_one_number_where_both_are_equal() 
     assert str(Bounds(Fraction(2), 2, "c")) == "2 (c)"
 
 
+def test_a_value_is_decided_where_nothing_missing_can_change_it() -> None:
+    lost, open_ = (reduction_bounds(fail_closed, instances_of([[1, 1], row])) for row in ([0, None], [1, None]))
+    assert isinstance(lost, Bounds)
+    assert isinstance(open_, Bounds)
+    assert (lost.decided, open_.decided) == (True, False)
+
+
 def test_a_challenger_that_could_be_promoted_says_what_of_its_own_it_takes() -> None:
     assert str(Promotable("A", False, 2, 1)) == "A could be promoted: at least 1 of its 2 missing cells would have to pass"
     assert str(Promotable("A", False, 2, 0)) == "A could be promoted with none of its 2 missing cells, if those of the others fail"
