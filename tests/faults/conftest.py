@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -74,7 +75,9 @@ class Place:
 
     def popen(self, words: list[str], log: Path | None = None) -> subprocess.Popen[bytes]:
         with (log or self.log).open("wb") as told:
-            return subprocess.Popen(words, cwd=self.cwd, env=self.env, stdout=told, stderr=subprocess.STDOUT, start_new_session=True)
+            return subprocess.Popen(
+                words, cwd=self.cwd, env=self.env, stdout=told, stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=_hears_interrupts
+            )
 
     def put(self, kind: str | None) -> None:
         """The folder as an old run left it, or without a run: then what a killed one left stays."""
@@ -125,6 +128,11 @@ class Place:
         began = time.monotonic()
         until(lambda: not self.processes(), 20)
         return time.monotonic() - began
+
+
+def _hears_interrupts() -> None:
+    """A shell's background job ignores them, and what it starts inherits that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def changed(path: Path) -> int:

@@ -23,6 +23,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -200,9 +201,12 @@ def module_survivors(copy: Path, module: str, *, again: bool) -> int:
     kept.touch()
     known = dict(map(json.loads, kept.read_text("utf-8").splitlines()))
     survivors: list[tuple[int, str]] = []
+    alike: Counter[str] = Counter()
     n = 0
     for n, text in enumerate(mutants(source), 1):  # noqa: B007
-        key = "".join(line for line in difflib.unified_diff(source.splitlines(True), text.splitlines(True), n=0) if line[:2] != "@@")
+        diff = "".join(line for line in difflib.unified_diff(source.splitlines(True), text.splitlines(True), n=0) if line[:2] != "@@")
+        alike[diff] += 1  # the same change of another line that says the same is another mutant
+        key = diff if alike[diff] == 1 else f"{diff}#{alike[diff]}"
         if key not in known or (again and known[key]):
             path.write_text(text, "utf-8")
             known[key] = all(survives(copy, tests, limit) for tests, limit in rows if tests)
