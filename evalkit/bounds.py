@@ -492,6 +492,6 @@ def _worth(counted: Sequence[Reduction], planned: int, instances: int) -> list[i
     worth = [0] * (planned + 1)
     for values in by_count:
         whole = [int(value * scale) for value in values]
-        base = instances * max(map(abs, whole)) * 2 + 1  # no sum over instances of what comes later is as much
+        base = instances * max(whole) + 1  # no sum over instances is as much; none is negative
         worth = [before * base + now for before, now in zip(worth, whole, strict=True)]
     return worth

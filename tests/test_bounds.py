@@ -55,6 +55,7 @@ from evalkit.bounds import (
 )
 from evalkit.campaign import CODE, FAIL, PASS, Column
 from evalkit.decide import KEEP, PROMOTE, UNDECIDED
+from evalkit.reductions import Reduction
 
 ORACLES = Path(__file__).resolve().parents[2] / "shared" / "oracles.json"
 
@@ -545,6 +546,13 @@ def test_the_fewest_passes_are_searched_among_four_hundred_cells_and_for_built_i
     assert [(p.missing, p.needed) for p in answer_to({"A": ["?" * 401], "B": ["F" * 401]}, half).promotable] == [(401, None)]
     own = answer_to({"A": ["??"], "B": ["FF"]}, replace(ALONE, reduction=once))
     assert [(p.missing, p.needed) for p in own.promotable] == [(2, None)]
+
+
+@pytest.mark.parametrize("tie_breaker", [at_least(1), pass_at(2)])
+@pytest.mark.parametrize("others", ["?????", "F????"])
+def test_five_passes_complete_an_instance_however_the_tie_breaker_likes_them_spread(tie_breaker: Reduction, others: str) -> None:
+    answer = answer_to({"A": [others] * 4 + ["?????"], "B": ["FFFFF"] * 5}, replace(ALONE, tie_breakers=(tie_breaker,)))
+    assert [p.needed for p in answer.promotable] == [5]
 
 
 @pytest.mark.parametrize("incumbent", ["A", "Z"])
