@@ -487,11 +487,11 @@ def _fewest_passes(campaign: Campaign, rule: ReleaseRule, name: str, incumbent: 
 
 def _worth(counted: Sequence[Reduction], planned: int, instances: int) -> list[int]:
     """What an instance with so many passes adds to a key, as one whole number that keeps the key's order, left to right."""
-    by_count = [[Fraction(instance_value(r, passed, planned)) for passed in range(planned + 1)] for r in counted]
-    scale = math.lcm(*(value.denominator for values in by_count for value in values))
-    worth = [0] * (planned + 1)
-    for values in by_count:
-        whole = [int(value * scale) for value in values]
+    rows = [np.array([Fraction(instance_value(r, passed, planned)) for passed in range(planned + 1)], object) for r in counted]
+    scale = math.lcm(*(value.denominator for row in rows for value in row))
+    worth = np.zeros(planned + 1, object)
+    for row in rows:
+        whole = row * scale
         base = instances * max(whole) + 1  # no sum over instances is as much; none is negative
-        worth = [before * base + now for before, now in zip(worth, whole, strict=True)]
-    return worth
+        worth = worth * base + whole
+    return [int(value) for value in worth]
