@@ -10,7 +10,6 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
@@ -124,10 +123,8 @@ def smallest_reversal() -> tuple[Tally, Tally]:
             for passed in itertools.product(*(range(n + 1) for n in sizes)):
                 (x0, x1, y0, y1), (n0, n1, m0, m1) = passed, sizes
                 if x0 * m0 > y0 * n0 and x1 * m1 > y1 * n1 and (x0 + x1) * (m0 + m1) < (y0 + y1) * (n0 + n1):
-                    # The group with the higher rate is the easier one.
-                    first, second = ("complex", "routine") if Fraction(x0, n0) < Fraction(x1, n1) else ("routine", "complex")
-                    before = Tally.of("before", {first: (x0, n0), second: (x1, n1)})
-                    return before, Tally.of("after", {first: (y0, m0), second: (y1, m1)})
+                    before = Tally.of("before", {"routine": (x0, n0), "complex": (x1, n1)})  # the first rate is the higher: the easier group
+                    return before, Tally.of("after", {"routine": (y0, m0), "complex": (y1, m1)})
         total += 1
 
 

@@ -321,3 +321,10 @@ def test_the_smallest_reversal_is_this_one() -> None:
     before, after = smallest_reversal()
     assert (before.groups, before.passed, before.requested) == (("complex", "routine"), (1, 1), (3, 1))
     assert (after.groups, after.passed, after.requested) == (("complex", "routine"), (0, 3), (1, 4))
+
+
+def test_among_tables_that_the_second_key_likes_as_much_the_first_keys_last_is_shown() -> None:
+    found = smallest_disagreement([fail_closed, cell_mean], [at_least(1)], repetitions=3)
+    assert isinstance(found, Disagreement)
+    a, b = found.campaign.of("A"), found.campaign.of("B")
+    assert (a.passed.tolist(), b.passed.tolist()) == ([3, 0], [1, 1])  # [2, 2] would do too, and lose by less
