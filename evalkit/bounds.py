@@ -87,7 +87,8 @@ class Bounds:
 
     def __str__(self) -> str:
         ends = dict.fromkeys((self.low, self.high))  # one where they are equal
-        return f"{' to '.join(decimal(v) if v % 1 else str(v) for v in ends)} ({self.coverage})"
+        places = next((n for n in range(3, 19) if decimal(self.low, n) != decimal(self.high, n)), 3)
+        return f"{' to '.join(decimal(v, places) if v % 1 else str(v) for v in ends)} ({self.coverage})"
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class Promotable:
         if self.needed is None or not self.missing:
             return f"{self.candidate} could be promoted"
         if not self.needed:
-            return f"{self.candidate} could be promoted with none of its {self.missing} missing cells, if those of the others fail"
+            return f"{self.candidate} could be promoted even if its missing cells ({self.missing}) and those of the others fail"
         return f"{self.candidate} could be promoted: at least {self.needed} of its {self.missing} missing cells would have to pass"
 
 

@@ -436,6 +436,7 @@ def costs(measured: list[list[list[bool]]]) -> Column:
 
 def test_bounds_print_whole_numbers_whole_and_one_number_where_both_are_equal() -> None:
     assert str(Bounds(2, 3, "c")) == "2 to 3 (c)"
+    assert str(Bounds(Fraction(60_000, 100_001), Fraction(60_001, 100_001), "c")) == "0.59999 to 0.60000 (c)"  # not 0.600 to 0.600
     assert str(Bounds(Fraction(-1, 2), Fraction(3), "c")) == "-0.500 to 3 (c)"
     assert str(Bounds(Fraction(1, 2), Fraction(2, 4), "c")) == "0.500 (c)"
     assert str(Bounds(Fraction(2), 2, "c")) == "2 (c)"
@@ -450,15 +451,15 @@ def test_a_value_is_decided_where_nothing_missing_can_change_it() -> None:
 
 def test_a_challenger_that_could_be_promoted_says_what_of_its_own_it_takes() -> None:
     assert str(Promotable("A", False, 2, 1)) == "A could be promoted: at least 1 of its 2 missing cells would have to pass"
-    assert str(Promotable("A", False, 2, 0)) == "A could be promoted with none of its 2 missing cells, if those of the others fail"
+    assert str(Promotable("A", False, 2, 0)) == "A could be promoted even if its missing cells (2) and those of the others fail"
     assert str(Promotable("A", False, 2, None)) == "A could be promoted"  # not searched
     assert str(Promotable("A", False, 0, 0)) == "A could be promoted"  # it lacks none: the cells are another's
 
 
 def test_the_answer_names_the_cells_that_could_change_it_or_says_that_none_can() -> None:
     assert str(answer_to({"A": ["TT", "T?"], "B": ["T?", "FF"]})) == (
-        "Winner not decided: A, B could come first. Verdict not decided: A could be promoted with none of its 1 missing cells, "
-        "if those of the others fail. Missing cells that could change it: A 1, B 1."
+        "Winner not decided: A, B could come first. Verdict not decided: A could be promoted even if its missing cells (1) "
+        "and those of the others fail. Missing cells that could change it: A 1, B 1."
     )
     assert str(answer_to({"A": ["T?", "FF"], "B": ["TT", "TT"]})) == (
         "Winner decided: B. Verdict decided: no completion of the missing cells promotes a challenger."
