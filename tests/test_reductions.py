@@ -193,10 +193,11 @@ def test_huge_and_tiny_numbers_of_a_file_add_up_exactly(grid):
     assert lowest("cost")(campaign.of("A")) == -(9 * 10**18 + Fraction(1, 10**40))
 
 
-def test_a_missing_cell_is_refused_even_where_its_cost_was_measured():
-    cost = Column(np.array([[1, 2]]), 1, np.ones((1, 2), bool))
-    with pytest.raises(CoverageError):
-        lowest("cost")(instances((1, 0, 1), (0, 0, 1), columns={"cost": cost}))
+@pytest.mark.parametrize(("reduction", "column"), [(lowest("cost"), "cost"), (mean_score, "score")])
+def test_a_missing_cell_is_refused_even_where_its_number_was_measured(reduction, column):
+    numbers = Column(np.array([[1, 2]]), 1, np.ones((1, 2), bool))
+    with pytest.raises(CoverageError, match="1 of 2 cells"):
+        reduction(instances((1, 0, 1), (0, 0, 1), columns={column: numbers}))
 
 
 def test_a_column_that_is_not_there_is_refused_with_those_that_are():
